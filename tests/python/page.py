@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""page.py PAGE.md ..: runs the Python of a page as a reader would type it, and compares what it prints.
+"""page.py PAGE.md ..: runs the Python of a page as a reader would type it, and compares what it
+prints.
 
 The examples are doctest's: ">>> " before a line, the output below it, "..." for any text.
 """
+
 import doctest
 import os
 import pathlib
@@ -20,7 +22,8 @@ def main() -> int:
         # Blank lines in place of the fences and of what is no Python: the numbers of lines stay.
         parts = re.split(r"(^```python\n.*?^```$)", text, flags=re.M | re.S)
         source = "".join(
-            re.sub(r"^```.*$", "", part, flags=re.M) if at % 2 else "\n" * part.count("\n") for at, part in enumerate(parts)
+            re.sub(r"^```.*$", "", part, flags=re.M) if at % 2 else "\n" * part.count("\n")
+            for at, part in enumerate(parts)
         )
         test = doctest.DocTestParser().get_doctest(source, {}, page.name, str(page), 0)
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Builds the wheel of a build tree, installs it in a new environment, and runs what a user would try first.
+"""Builds the wheel of a build tree, installs it in a new environment, and runs what a user would
+try first.
 
 Exit status 77 where PyPI cannot be reached.
 """
+
 import argparse
 import os
 import pathlib
@@ -20,8 +22,14 @@ print(kiln.__version__)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--environment", required=True, help="folder of the tests' virtual environment, which has uv")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--environment",
+        required=True,
+        help="folder of the tests' virtual environment, which has uv",
+    )
     parser.add_argument("--build", required=True, help="the build tree")
     args = parser.parse_args()
     made = subprocess.run(["bash", str(ROOT / "scripts" / "python_env.sh"), args.environment])
@@ -30,15 +38,32 @@ def main() -> int:
     environment = {n: v for n, v in os.environ.items() if not n.startswith(("KILN_", "PYTHON"))}
 
     def run(*command: object) -> str:
-        return subprocess.run([str(c) for c in command], check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
+        return subprocess.run(
+            [str(c) for c in command],
+            check=True,
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout
 
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         uv = pathlib.Path(args.environment) / "bin" / "uv"
         run(uv, "-q", "venv", "--seed", work / "venv")
         python = work / "venv" / "bin" / "python"
-        run(python, "-m", "pip", "-q", "wheel", "--no-deps", ROOT / "runtime" / "python", "-w", work,
-            "-C", f"cmake.define.KILN_BUILD_DIR={args.build}")  # fmt: skip
+        run(
+            python,
+            "-m",
+            "pip",
+            "-q",
+            "wheel",
+            "--no-deps",
+            ROOT / "runtime" / "python",
+            "-w",
+            work,
+            "-C",
+            f"cmake.define.KILN_BUILD_DIR={args.build}",
+        )
         (wheel,) = work.glob("*.whl")
         if not wheel.name.startswith("kiln-") or "-py3-none-" not in wheel.name:
             print(f"{wheel.name} is not for every Python", file=sys.stderr)

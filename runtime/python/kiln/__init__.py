@@ -1,14 +1,16 @@
 """Kiln: GPU kernels, compiled when they are first called, from Python.
 
-Every operation of the library is a function here, on arrays of NumPy, CuPy or torch, without gradients:
+Every operation of the library is a function here, on arrays of NumPy, CuPy or torch, without
+gradients:
 
     import kiln
-    p = kiln.softmax(x)                        # NumPy: on the emulator; CuPy, torch: on the array's GPU
+    p = kiln.softmax(x)  # NumPy: on the emulator; CuPy, torch: on the array's GPU
     o, lse = kiln.attention(q, k, v, causal=True, lse=True)
 
-`kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.  `help(kiln.softmax)`
-lists an operation's arguments; `kiln.operations()` lists the operations, `kiln.devices()` the devices; `kiln.config`
-sets knobs; `kiln.kernel` runs a text kernel of your own.
+`kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.
+`help(kiln.softmax)` lists an operation's arguments; `kiln.operations()` lists the operations,
+`kiln.devices()` the devices; `kiln.config` sets knobs; `kiln.kernel` runs a text kernel of your
+own.
 """
 
 from __future__ import annotations
@@ -20,9 +22,17 @@ from kiln.errors import CompileError, DeviceError, Finding, InternalError, KilnE
 
 __version__ = "0.1.0"
 __all__ = [
-    "CompileError", "DeviceError", "Finding", "InternalError", "KilnError", "NotReady", "config", "devices", "kernel",
+    "CompileError",
+    "DeviceError",
+    "Finding",
+    "InternalError",
+    "KilnError",
+    "NotReady",
+    "config",
+    "devices",
+    "kernel",
     "operations",
-]  # fmt: skip
+]
 
 
 def operations() -> dict[str, str]:

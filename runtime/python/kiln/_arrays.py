@@ -1,7 +1,7 @@
 """Arrays on their way to libkiln.
 
-tvm-ffi takes any object that speaks DLPack.  NumPy refuses to speak it for the types of ml_dtypes (bf16, fp8) and for
-arrays that are read-only; such arrays go as a DLPack capsule made here.
+tvm-ffi takes any object that speaks DLPack.  NumPy refuses to speak it for the types of ml_dtypes
+(bf16, fp8) and for arrays that are read-only; such arrays go as a DLPack capsule made here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _SMALL_FLOATS = {"bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8)}
 
 _capsule = ctypes.pythonapi.PyCapsule_New
-_capsule.restype, _capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+_capsule.restype, _capsule.argtypes = ctypes.py_object, [
+    ctypes.c_void_p,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+]
 
 
 class _Exported:
@@ -55,9 +59,19 @@ class _Exported:
         rank = array.ndim
         self.array = array
         self.shape = (ctypes.c_int64 * max(rank, 1))(*array.shape)
-        self.strides = (ctypes.c_int64 * max(rank, 1))(*(s // array.itemsize for s in array.strides))
+        self.strides = (ctypes.c_int64 * max(rank, 1))(
+            *(s // array.itemsize for s in array.strides)
+        )
         self.managed = _Managed(
-            array.ctypes.data, _Device(_CPU, 0), rank, _DType(code, bits, 1), self.shape, self.strides, 0, None, None
+            array.ctypes.data,
+            _Device(_CPU, 0),
+            rank,
+            _DType(code, bits, 1),
+            self.shape,
+            self.strides,
+            0,
+            None,
+            None,
         )
 
     def __dlpack__(self, **_: Any) -> Any:
@@ -76,16 +90,22 @@ def argument(where: str, value: Any, written: bool) -> Any:
     """What tvm-ffi takes for an array.
 
     where: names the operation and the argument, for the message.
-    Raises TypeError if it is no array, ValueError if it would be written and cannot be, or has a type or strides that
-    no kernel knows.
+    Raises TypeError if it is no array, ValueError if it would be written and cannot be, or has a
+    type or strides that no kernel knows.
     """
     if not is_array(value):
-        raise TypeError(f"{where} is of type {type(value).__name__}; give an array (NumPy's, CuPy's, torch's)")
+        raise TypeError(
+            f"{where} is of type {type(value).__name__}; give an array (NumPy's, CuPy's, torch's)"
+        )
     if not isinstance(value, np.ndarray):
-        # A view that is to be negated or conjugated when it is read: its memory holds other numbers.
+        # A view that is to be negated or conjugated when it is read: its memory holds other
+        # numbers.
         for lazy in ("is_neg", "is_conj"):
             if getattr(value, lazy, bool)():
-                raise ValueError(f"{where} is a view whose {lazy[3:]} is not computed; give {lazy.replace('is', 'resolve')}()")
+                raise ValueError(
+                    f"{where} is a view whose {lazy[3:]} is not computed; give"
+                    f" {lazy.replace('is', 'resolve')}()"
+                )
         return value
     writeable = value.flags.writeable
     if written and not writeable:
@@ -94,18 +114,22 @@ def argument(where: str, value: Any, written: bool) -> Any:
     code = _SMALL_FLOATS.get(dtype.name) or (_CODES.get(dtype.kind), 8 * dtype.itemsize)
     if code[0] is None or not dtype.isnative:
         raise ValueError(
-            f"{where} has the dtype {dtype.str}; give f32, f16, bf16 or fp8 (of ml_dtypes), i8, i32 or i64, "
-            f"{sys.byteorder} endian"
+            f"{where} has the dtype {dtype.str}; give f32, f16, bf16 or fp8 (of ml_dtypes), i8, i32"
+            f" or i64, {sys.byteorder} endian"
         )
     if any(stride % dtype.itemsize for stride in value.strides):
-        raise ValueError(f"{where} has strides of {value.strides} bytes, no multiples of {dtype.itemsize}; give a copy")
+        raise ValueError(
+            f"{where} has strides of {value.strides} bytes, no multiples of {dtype.itemsize}; give"
+            " a copy"
+        )
     if writeable and dtype.name not in _SMALL_FLOATS:
         return value  # NumPy's own DLPack is faster
     return _Exported(value, *code)
 
 
 def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    """A new array of the same library and device as `like`.  dtype: the name that libkiln has for it."""
+    """A new array of the same library and device as `like`.  dtype: the name that libkiln has for
+    it."""
     if isinstance(like, np.ndarray):
         return np.empty(shape, numpy_dtype(dtype))
     module = type(like).__module__.partition(".")[0]
@@ -118,13 +142,24 @@ def empty(like: Any, shape: tuple[int, ...], dtype: str) -> Any:
 
         with like.device:
             return cupy.empty(shape, numpy_dtype(dtype))
-    raise TypeError(f"kiln: outputs for arrays of {module} are yours to make; give them by `out` and by their names")
+    raise TypeError(
+        f"kiln: outputs for arrays of {module} are yours to make; give them by `out` and by their"
+        " names"
+    )
 
 
 _LONG = {
-    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2", "i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8",
-}  # fmt: skip
+    "f64": "float64",
+    "f32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "i8": "int8",
+    "i32": "int32",
+    "i64": "int64",
+    "u8": "uint8",
+}
 
 
 def numpy_dtype(name: str) -> np.dtype:

@@ -17,7 +17,8 @@ def _state() -> dict[str, Any]:
 
 
 def devices() -> list[dict[str, Any]]:
-    """The devices of this machine, GPUs first: name, description, multiprocessors, memory_bytes, driver."""
+    """The devices of this machine, GPUs first: name, description, multiprocessors, memory_bytes,
+    driver."""
     return _state()["devices"]
 
 
@@ -41,19 +42,26 @@ class _Set:
 def config(**values: Any) -> _Set:
     """Sets knobs (docs/knobs.md): kiln.config(cache_dir="/tmp/kernels", log="cache=info").
 
-    A knob's name is that of its environment variable without KILN_, in lower case; None unsets it, True and False are 1
-    and 0.  Knobs are read when the first call opens a device: after that RuntimeError is raised.  With `with`, for
-    programs that are started inside, the old values come back at the end.
+    A knob's name is that of its environment variable without KILN_, in lower case; None unsets it,
+    True and False are 1 and 0.  Knobs are read when the first call opens a device: after that
+    RuntimeError is raised.  With `with`, for programs that are started inside, the old values come
+    back at the end.
     Raises TypeError for a name that is no knob.
     """
-    known = {row["variable"].removeprefix("KILN_").lower(): row["variable"] for row in library().description["knobs"]}
+    known = {
+        row["variable"].removeprefix("KILN_").lower(): row["variable"]
+        for row in library().description["knobs"]
+    }
     for name in values:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(sorted(known))}"
             raise TypeError(f"kiln.config: there is no knob '{name}'; {hint}")
     if _state()["open"]:
-        raise RuntimeError("kiln.config: a device is open, and has read its knobs; call config before the first operation")
+        raise RuntimeError(
+            "kiln.config: a device is open, and has read its knobs; call config before the first"
+            " operation"
+        )
     before = {known[name]: os.environ.get(known[name]) for name in values}
     for name, value in values.items():
         if value is None:

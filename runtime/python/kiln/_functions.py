@@ -29,7 +29,12 @@ def _option(where: str, option: Option, value: Any) -> Any:
         if not isinstance(value, str):
             raise TypeError
     except (TypeError, ValueError):
-        words = {"flag": "True or False", "whole": "a whole number", "float": "a number", "text": "a text"}
+        words = {
+            "flag": "True or False",
+            "whole": "a whole number",
+            "float": "a number",
+            "text": "a text",
+        }
         wanted = words.get(option.kind) or "one of " + ", ".join(option.choices)
         raise TypeError(f"{where} is {value!r}; give {wanted}") from None
     if option.choices and value not in option.choices:
@@ -37,7 +42,9 @@ def _option(where: str, option: Option, value: Any) -> Any:
     return value
 
 
-def outputs_of(operation: Operation, values: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], str]]:
+def outputs_of(
+    operation: Operation, values: dict[str, Any]
+) -> dict[str, tuple[tuple[int, ...], str]]:
     """Shape and type of each output of a call.  An optional one is asked for by True."""
     found = library().function("outputs")(operation.name, *operation.arguments(values))
     return {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in json.loads(found)}
@@ -47,7 +54,9 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
     name = operation.name
     inputs, outputs, options = operation.inputs, operation.outputs, operation.option
     if len(given) > len(inputs):
-        raise TypeError(f"{name}: {len(given)} arrays by position; it has {len(inputs)}: {', '.join(inputs)}")
+        raise TypeError(
+            f"{name}: {len(given)} arrays by position; it has {len(inputs)}: {', '.join(inputs)}"
+        )
     arrays = dict(zip(inputs, given))
     asked: dict[str, Any] = {}  # outputs: an array, or True
     values: dict[str, Any] = {}
@@ -68,7 +77,9 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
             values[key] = argument(where, value, written=True)
         else:
             near = difflib.get_close_matches(key, operation.positions, 1)
-            hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(operation.positions)}"
+            hint = (
+                f"did you mean '{near[0]}'?" if near else f"it has {', '.join(operation.positions)}"
+            )
             raise TypeError(f"{name}: there is no argument '{key}'; {hint}")
     arrays = {key: value for key, value in arrays.items() if value is not None}
     for key, parameter in inputs.items():
@@ -78,7 +89,10 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
     if out is not None:
         given_out = out if isinstance(out, (tuple, list)) else (out,)
         if len(given_out) > len(required):
-            raise TypeError(f"{name}: 'out' has {len(given_out)} arrays; it has {len(required)}: {', '.join(required)}")
+            raise TypeError(
+                f"{name}: 'out' has {len(given_out)} arrays; it has {len(required)}:"
+                f" {', '.join(required)}"
+            )
         asked.update(zip(required, given_out))
     for key in required:
         asked.setdefault(key, True)
@@ -86,7 +100,9 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
         values[key] = argument(f"{name}: argument '{key}'", value, written=False)
     made = {key for key, value in asked.items() if value is True}
     if made:
-        types = outputs_of(operation, {**values, **{key: True for key in asked if outputs[key].optional}})
+        types = outputs_of(
+            operation, {**values, **{key: True for key in asked if outputs[key].optional}}
+        )
         like = next(iter(arrays.values()))
         for key in made:
             asked[key] = empty(like, *types[key])
@@ -110,7 +126,10 @@ def _documentation(operation: Operation) -> str:
         lines.append(f"    {o.name} ({o.kind}{default}): {o.description}{choices}")
     lines += [
         "",
-        "out: the array, or arrays, that the outputs which are not optional are written to; made if it is None.",
+        (
+            "out: the array, or arrays, that the outputs which are not optional are written to;"
+            " made if it is None."
+        ),
         "An optional output is returned if its name is given True, or an array to write to.",
         f"Types: {', '.join(operation.dtypes)}.",
     ]

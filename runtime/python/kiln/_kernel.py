@@ -12,7 +12,8 @@ __all__ = ["Kernel", "kernel"]
 
 
 class Kernel:
-    """A text kernel of a file.  `k[grid](x, out, 0.5, n)` launches it with its parameters in order."""
+    """A text kernel of a file.  `k[grid](x, out, 0.5, n)` launches it with its parameters in
+    order."""
 
     def __init__(self, file: str, name: str) -> None:
         self.file, self.name = file, name
@@ -35,14 +36,18 @@ class _Launcher:
     def __call__(self, *arguments: Any) -> None:
         """Arrays for pointers, numbers for the rest.
 
-        Arrays of the host's memory are in C order, can be written, and run on the emulator, where whatever the kernel
-        does wrong raises kiln.Finding; arrays on a GPU run on its current stream.
+        Arrays of the host's memory are in C order, can be written, and run on the emulator, where
+        whatever the kernel does wrong raises kiln.Finding; arrays on a GPU run on its current
+        stream.
         """
         passed = [
-            argument(f"{self._of!r}: argument {at}", value, written=True) if is_array(value) and not _is_number(value)
-            else _number(value)
+            (
+                argument(f"{self._of!r}: argument {at}", value, written=True)
+                if is_array(value) and not _is_number(value)
+                else _number(value)
+            )
             for at, value in enumerate(arguments)
-        ]  # fmt: skip
+        ]
         library().function("launch")(self._of.file, self._of.name, *self._grid, *passed)
 
 
@@ -56,9 +61,11 @@ def _number(value: Any) -> Any:
 
 
 def kernel(file: str | os.PathLike[str], name: str = "") -> Kernel:
-    """The kernel `name` of a text file (.mlir) in the tile dialect; the name may be left out if the file has one.
+    """The kernel `name` of a text file (.mlir) in the tile dialect; the name may be left out if the
+    file has one.
 
-    The file is read at the first launch, and not again in this process.  Then FileNotFoundError is raised if there is
-    none, and ValueError or kiln.CompileError, with the compiler's diagnostics, if it is none that compiles.
+    The file is read at the first launch, and not again in this process.  Then FileNotFoundError is
+    raised if there is none, and ValueError or kiln.CompileError, with the compiler's diagnostics,
+    if it is none that compiles.
     """
     return Kernel(os.fspath(file), name)

@@ -1,7 +1,7 @@
 """libkiln.so: where it is, and its functions.
 
-It is opened at the first use, not at import, so that `import kiln` costs nothing.  Its operations describe themselves
-(`kiln_describe`): no list of them, nor of their arguments, stands in Python.
+It is opened at the first use, not at import, so that `import kiln` costs nothing.  Its operations
+describe themselves (`kiln_describe`): no list of them, nor of their arguments, stands in Python.
 """
 
 from __future__ import annotations
@@ -85,12 +85,15 @@ class Library:
 
     def __init__(self, path: str) -> None:
         import tvm_ffi  # which imports torch, if there is one
+
         for kind, cls in errors.KINDS.items():
             tvm_ffi.register_error(kind, cls)
         self.path = path
         self.module = tvm_ffi.load_module(path)
         self.description: dict[str, Any] = json.loads(self.function("describe")())
-        self.operations = {row["name"]: self._operation(row) for row in self.description["operations"]}
+        self.operations = {
+            row["name"]: self._operation(row) for row in self.description["operations"]
+        }
 
     def function(self, name: str) -> Callable[..., Any]:
         return self.module[f"kiln_{name}"]
@@ -102,9 +105,18 @@ class Library:
             row["name"],
             row["summary"],
             tuple(row["dtypes"]),
-            tuple(TensorParameter(**{k: v for k, v in p.items() if k in tensor_fields}) for p in row["tensors"]),
             tuple(
-                Option(**{k: tuple(v) if k == "choices" else v for k, v in o.items() if k in option_fields})
+                TensorParameter(**{k: v for k, v in p.items() if k in tensor_fields})
+                for p in row["tensors"]
+            ),
+            tuple(
+                Option(
+                    **{
+                        k: tuple(v) if k == "choices" else v
+                        for k, v in o.items()
+                        if k in option_fields
+                    }
+                )
                 for o in row["options"]
             ),
             self.function(row["name"]),
@@ -124,7 +136,8 @@ def _path() -> str:
     own = pathlib.Path(__file__).parent / "lib" / "libkiln.so"
     if not own.is_file():
         raise FileNotFoundError(
-            f"kiln: {own} is missing: this package was not built as a wheel; set KILN_LIBRARY to a libkiln.so"
+            f"kiln: {own} is missing: this package was not built as a wheel; set KILN_LIBRARY to a"
+            " libkiln.so"
         )
     return str(own)
 

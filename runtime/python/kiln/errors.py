@@ -1,8 +1,9 @@
 """What Kiln raises, by the kind of failure.
 
-Wrong arguments raise Python's own ValueError and TypeError, what no kernel does NotImplementedError, a missing file
-FileNotFoundError or OSError, memory that is not there MemoryError (on a GPU under torch: torch.OutOfMemoryError).  The
-rest are the classes below.  Every message names the argument, its value, the limit, and what can be done.
+Wrong arguments raise Python's own ValueError and TypeError, what no kernel does
+NotImplementedError, a missing file FileNotFoundError or OSError, memory that is not there
+MemoryError (on a GPU under torch: torch.OutOfMemoryError).  The rest are the classes below.  Every
+message names the argument, its value, the limit, and what can be done.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ class DeviceError(KilnError):
 
 
 class NotReady(KilnError):
-    """A kernel is not compiled yet, and a compile is not possible now, such as in the capture of a graph."""
+    """A kernel is not compiled yet, and a compile is not possible now, such as in the capture of a
+    graph."""
 
 
 class Finding(KilnError):
-    """The emulator found a defect in a kernel: an access out of bounds, a race, a read of what nobody wrote."""
+    """The emulator found a defect in a kernel: an access out of bounds, a race, a read of what
+    nobody wrote."""
 
 
 class InternalError(KilnError):

@@ -1,4 +1,5 @@
 """What is refused: the class of the error, and what it names."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ def refuses(kind, call, *words):
         assert word in str(caught.value), str(caught.value)
 
 
-@pytest.mark.parametrize("value", [[1.0, 2.0], 3, "x", object()], ids=["list", "int", "text", "object"])
+@pytest.mark.parametrize(
+    "value", [[1.0, 2.0], 3, "x", object()], ids=["list", "int", "text", "object"]
+)
 def test_what_is_no_array(value):
     refuses(TypeError, lambda: kiln.softmax(value), "softmax", "'x'", type(value).__name__)
 
@@ -39,21 +42,38 @@ def test_too_many_and_twice():
 
 @pytest.mark.parametrize(
     "option, value, words",
-    [("causal", 3, "True or False"), ("scale", "a", "number"), ("window_left", 1.5, "whole"), ("align", 1, "top_left")],
+    [
+        ("causal", 3, "True or False"),
+        ("scale", "a", "number"),
+        ("window_left", 1.5, "whole"),
+        ("align", 1, "top_left"),
+    ],
 )
 def test_options_of_another_type(option, value, words):
-    refuses(TypeError, lambda: kiln.attention(X, X, X, **{option: value}), "attention", option, repr(value), words)
+    refuses(
+        TypeError,
+        lambda: kiln.attention(X, X, X, **{option: value}),
+        "attention",
+        option,
+        repr(value),
+        words,
+    )
 
 
 def test_a_choice_that_is_none():
     q = np.ones((1, 8, 1, 16), np.float16)
-    refuses(ValueError, lambda: kiln.attention(q, q, q, align="middle"), "align", "middle", "top_left")
+    refuses(
+        ValueError, lambda: kiln.attention(q, q, q, align="middle"), "align", "middle", "top_left"
+    )
 
 
 def test_numbers_of_numpy_are_numbers():
     q = np.ones((1, 8, 1, 16), np.float16)
     plain = kiln.attention(q, q, q, window_left=2, scale=0.5, causal=True)
-    assert (kiln.attention(q, q, q, window_left=np.int64(2), scale=np.float32(0.5), causal=np.True_) == plain).all()
+    assert (
+        kiln.attention(q, q, q, window_left=np.int64(2), scale=np.float32(0.5), causal=np.True_)
+        == plain
+    ).all()
 
 
 @pytest.mark.parametrize("dtype", ["complex64", ">f4", "datetime64[s]", "U3"])
@@ -63,8 +83,12 @@ def test_types_that_no_kernel_takes(dtype):
 
 def test_shapes():
     refuses(ValueError, lambda: kiln.matmul(X, X), "matmul", "'b'", "4x32")
-    refuses(ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 31), np.float32)), "softmax", "'out'")
-    refuses(ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 32), np.float16)), "softmax", "'out'")
+    refuses(
+        ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 31), np.float32)), "softmax", "'out'"
+    )
+    refuses(
+        ValueError, lambda: kiln.softmax(X, out=np.zeros((4, 32), np.float16)), "softmax", "'out'"
+    )
     refuses(ValueError, lambda: kiln.copy(np.zeros((1,) * 9, np.float32)), "copy", "'x'", "9", "8")
 
 
@@ -97,7 +121,10 @@ class TestMemory:
         o, lse = kiln.attention(q, q, q, lse=True)
         dq = np.zeros_like(q)
         refuses(
-            ValueError, lambda: kiln.attention_backward(q, q, q, o, lse, o, out=(dq, dq, np.zeros_like(q))), "dk", "dq"
+            ValueError,
+            lambda: kiln.attention_backward(q, q, q, o, lse, o, out=(dq, dq, np.zeros_like(q))),
+            "dk",
+            "dq",
         )
 
 

@@ -1,7 +1,9 @@
 """Tensors on a GPU, over the driver of tests/runtime that has none: memory is the host's.
 
-That driver knows one kernel, and not with these parameters: a call gets as far as loading its code on cuda:0.
+That driver knows one kernel, and not with these parameters: a call gets as far as loading its code
+on cuda:0.
 """
+
 import os
 import pathlib
 import subprocess
@@ -43,12 +45,28 @@ print(kiln.devices()[0]["name"])
 @pytest.mark.skipif(not FAKE.exists(), reason=f"{FAKE} is not built")
 def test_calls_on_a_gpu(tmp_path):
     (tmp_path / "libcuda.so.1").symlink_to(FAKE)
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "KILN_NVJITLINK": "none", "KILN_PTXAS": "none"}
-    ran = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120)
+    environment = {
+        **os.environ,
+        "LD_LIBRARY_PATH": str(tmp_path),
+        "KILN_NVJITLINK": "none",
+        "KILN_PTXAS": "none",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert ran.returncode == 0, ran.stderr
     lines = ran.stdout.splitlines()
-    assert lines[0].startswith("InternalError add: kernel 'add': the compiled code and its metadata disagree")
-    assert lines[1].startswith("ValueError add: argument 'out' is on the host's memory") and "cuda:0" in lines[1]
+    assert lines[0].startswith(
+        "InternalError add: kernel 'add': the compiled code and its metadata disagree"
+    )
+    assert (
+        lines[1].startswith("ValueError add: argument 'out' is on the host's memory")
+        and "cuda:0" in lines[1]
+    )
     assert lines[2].startswith("ValueError add: argument 'workspace' is on the host's memory")
     assert lines[3].startswith("ValueError add: argument 'out' is f32[4x63]")
     assert lines[4] == "cuda:0"

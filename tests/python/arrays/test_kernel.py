@@ -1,4 +1,5 @@
 """Text kernels of the user's own."""
+
 import pathlib
 
 import numpy as np

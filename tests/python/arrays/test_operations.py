@@ -1,4 +1,5 @@
 """Operations on NumPy arrays, against float64."""
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -47,7 +48,9 @@ def test_matmul(random, dtype):
     wanted = 0.5 * (a.astype(np.float64) @ b.astype(np.float64).T)
     got = kiln.matmul(a, b, scale=0.5, transpose_b=True)
     limit = 71 * 2.0**-22 * (np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64)).T).max()
-    assert np.abs(got.astype(np.float64) - wanted).max() <= limit + UNIT[dtype] * np.abs(wanted).max()
+    assert (
+        np.abs(got.astype(np.float64) - wanted).max() <= limit + UNIT[dtype] * np.abs(wanted).max()
+    )
 
 
 def test_matmul_of_fp8_gives_f32(random):
@@ -65,7 +68,10 @@ def test_small_operations(random):
     assert (kiln.transpose(x) == x.T).all()
     assert_near(kiln.cumsum(x), np.cumsum(x.astype(np.float64), -1), x.dtype, 50)
     total = kiln.reduce_sum(x)
-    assert abs(float(np.ravel(total)[0]) - x.astype(np.float64).sum()) <= 300 * 2.0**-24 * np.abs(x).sum()
+    assert (
+        abs(float(np.ravel(total)[0]) - x.astype(np.float64).sum())
+        <= 300 * 2.0**-24 * np.abs(x).sum()
+    )
 
 
 def attention64(q, k, v, causal):
@@ -74,7 +80,9 @@ def attention64(q, k, v, causal):
     if causal:
         s = np.where(np.tri(*s.shape[-2:], s.shape[-1] - s.shape[-2], dtype=bool), s, -np.inf)
     top = s.max(-1, keepdims=True)
-    return (softmax64(s) @ v).swapaxes(1, 2), (top + np.log(np.exp(s - top).sum(-1, keepdims=True)))[..., 0]
+    return (softmax64(s) @ v).swapaxes(1, 2), (
+        top + np.log(np.exp(s - top).sum(-1, keepdims=True))
+    )[..., 0]
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -1,4 +1,5 @@
 """Threads, the interpreter's lock, fork, and what import costs."""
+
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ ROWS = np.random.default_rng(3).standard_normal((4, 64)).astype(np.float32)
 
 
 def python(program):
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
 
 
 def test_threads_get_the_results_of_one():
@@ -72,7 +75,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), kiln.softmax(x)[0, 0])
 
 
 def test_import_opens_nothing():
-    program = "import sys, kiln; print([m for m in ('numpy', 'tvm_ffi', 'torch') if m in sys.modules])"
+    program = (
+        "import sys, kiln; print([m for m in ('numpy', 'tvm_ffi', 'torch') if m in sys.modules])"
+    )
     assert python(program).stdout.strip() == "[]"
 
 
@@ -90,7 +95,8 @@ except FileNotFoundError as e:
 
 
 def test_torchs_assembler_is_offered(tmp_path):
-    """torch's wheel brings libnvJitLink: its path becomes the knob's value, unless the user gave one."""
+    """torch's wheel brings libnvJitLink: its path becomes the knob's value, unless the user gave
+    one."""
     package = tmp_path / "nvidia" / "cu13" / "lib"
     package.mkdir(parents=True)
     (package / "libnvJitLink.so.13").write_bytes(b"")

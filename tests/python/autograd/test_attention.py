@@ -1,4 +1,5 @@
 """Attention, forward and backward, against float64."""
+
 import pytest
 import torch
 from common import assert_as_good, attention, doubles, gradients, normal
@@ -27,7 +28,9 @@ def check(got, inputs, options, factor=2.0):
         return wanted, gradients(wanted, by, [d.to(w.dtype) for d, w in zip(direction, wanted)])
 
     exact = same(dict(zip(inputs, doubles(*inputs.values()))))
-    rounded = same({n: t.detach().to(o.dtype).requires_grad_(t.requires_grad) for n, t in inputs.items()})
+    rounded = same(
+        {n: t.detach().to(o.dtype).requires_grad_(t.requires_grad) for n, t in inputs.items()}
+    )
     assert_as_good(o, exact[0][0], rounded[0][0], factor)
     assert (lse.double() - exact[0][1]).abs().max() <= 1e-4 + 1e-3 * options.get("softcap", 0)
     for name, gradient, wanted, base in zip(names, mine, exact[1], rounded[1]):
@@ -50,9 +53,12 @@ def test_forward_and_backward(case, dtype):
 
 def test_sink_and_bias_have_gradients():
     inputs = {
-        "q": normal(1, 24, 2, 32), "k": normal(1, 24, 2, 32), "v": normal(1, 24, 2, 32),
-        "sink": normal(2, dtype=torch.float32), "bias": normal(1, 2, 24, 24, dtype=torch.float32),
-    }  # fmt: skip
+        "q": normal(1, 24, 2, 32),
+        "k": normal(1, 24, 2, 32),
+        "v": normal(1, 24, 2, 32),
+        "sink": normal(2, dtype=torch.float32),
+        "bias": normal(1, 2, 24, 24, dtype=torch.float32),
+    }
     check(kt.attention(**inputs, causal=True, return_lse=True), inputs, {"causal": True})
 
 
@@ -60,10 +66,12 @@ def test_sink_and_bias_have_gradients():
 def test_a_gradient_alone(wanted):
     """Those that are not asked for are not computed, and not mixed up."""
     inputs = {
-        "q": normal(1, 24, 2, 32, grad=False), "k": normal(1, 24, 2, 32, grad=False),
-        "v": normal(1, 24, 2, 32, grad=False), "sink": normal(2, dtype=torch.float32, grad=False),
+        "q": normal(1, 24, 2, 32, grad=False),
+        "k": normal(1, 24, 2, 32, grad=False),
+        "v": normal(1, 24, 2, 32, grad=False),
+        "sink": normal(2, dtype=torch.float32, grad=False),
         "bias": normal(1, 2, 24, 24, dtype=torch.float32, grad=False),
-    }  # fmt: skip
+    }
     inputs[wanted].requires_grad_()
     check(kt.attention(**inputs, return_lse=True), inputs, {})
 
@@ -83,14 +91,19 @@ def test_alibi():
     slopes = torch.tensor([0.5, 0.1])
     wanted = attention(*doubles(q, k, v), alibi=slopes.double(), causal=True)[0]
     assert_as_good(
-        kt.attention(q, k, v, alibi=slopes, causal=True), wanted, attention(q, k, v, alibi=slopes.to(q.dtype), causal=True)[0]
+        kt.attention(q, k, v, alibi=slopes, causal=True),
+        wanted,
+        attention(q, k, v, alibi=slopes.to(q.dtype), causal=True)[0],
     )
 
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_packed_sequences_are_as_each_alone(causal):
     lengths = [(9, 20), (24, 24), (1, 3)]
-    cu_q, cu_k = (torch.tensor([0, *torch.tensor([n[i] for n in lengths]).cumsum(0)], dtype=torch.int32) for i in (0, 1))
+    cu_q, cu_k = (
+        torch.tensor([0, *torch.tensor([n[i] for n in lengths]).cumsum(0)], dtype=torch.int32)
+        for i in (0, 1)
+    )
     q, k, v = normal(34, 2, 32), normal(47, 2, 32), normal(47, 2, 32)
     o, lse = kt.attention_varlen(q, k, v, cu_q, cu_k, causal=causal, return_lse=True)
     direction = torch.randn_like(o)
@@ -98,10 +111,14 @@ def test_packed_sequences_are_as_each_alone(causal):
     assert lse.shape == (2, 34)
     for n in range(len(lengths)):
         rows, keys = slice(cu_q[n], cu_q[n + 1]), slice(cu_k[n], cu_k[n + 1])
-        alone = [t.detach()[None, at].requires_grad_() for t, at in ((q, rows), (k, keys), (v, keys))]
+        alone = [
+            t.detach()[None, at].requires_grad_() for t, at in ((q, rows), (k, keys), (v, keys))
+        ]
         one, one_lse = kt.attention(*alone, causal=causal, return_lse=True)
         assert torch.equal(one[0], o[rows]) and torch.equal(one_lse[0], lse[:, rows])
-        for got, wanted, at in zip(mine, gradients(one, alone, direction[None, rows]), (rows, keys, keys)):
+        for got, wanted, at in zip(
+            mine, gradients(one, alone, direction[None, rows]), (rows, keys, keys)
+        ):
             assert_as_good(got[at], wanted[0].double(), wanted[0])
 
 

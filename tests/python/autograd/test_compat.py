@@ -1,4 +1,5 @@
 """Drop-ins: what programs that were written for others get."""
+
 import pytest
 import torch
 from common import Counted, attention, normal
@@ -14,11 +15,22 @@ class TestFlashAttention2:
     def test_results(self):
         q, k, v = qkv()
         o, lse, probabilities = fa.flash_attn_func(
-            q, k, v, causal=True, window_size=(8, 0), softcap=3.0, alibi_slopes=torch.tensor([0.5, 0.1]),
-            deterministic=True, return_attn_probs=True,
-        )  # fmt: skip
+            q,
+            k,
+            v,
+            causal=True,
+            window_size=(8, 0),
+            softcap=3.0,
+            alibi_slopes=torch.tensor([0.5, 0.1]),
+            deterministic=True,
+            return_attn_probs=True,
+        )
         wanted, wanted_lse = attention(
-            *(t.double() for t in (q, k, v)), causal=True, window=(8, 0), softcap=3.0, alibi=torch.tensor([0.5, 0.1])
+            *(t.double() for t in (q, k, v)),
+            causal=True,
+            window=(8, 0),
+            softcap=3.0,
+            alibi=torch.tensor([0.5, 0.1])
         )
         assert (o.double() - wanted).abs().max() <= 0.02 * wanted.abs().max()
         assert (lse.double() - wanted_lse).abs().max() <= 4e-3 and probabilities is None
@@ -34,10 +46,19 @@ class TestFlashAttention2:
     def test_varlen(self):
         q, k, v = (t.flatten(0, 1) for t in qkv(grad=False))
         cu = torch.tensor([0, 30, 48], dtype=torch.int32)
-        wanted = torch.cat([fa.flash_attn_func(*(t[None, a:b] for t in (q, k, v)))[0] for a, b in ((0, 30), (30, 48))])
+        wanted = torch.cat(
+            [
+                fa.flash_attn_func(*(t[None, a:b] for t in (q, k, v)))[0]
+                for a, b in ((0, 30), (30, 48))
+            ]
+        )
         assert torch.equal(fa.flash_attn_varlen_func(q, k, v, cu, cu, 30, 30), wanted)
-        assert torch.equal(fa.flash_attn_varlen_kvpacked_func(q, torch.stack([k, v], 1), cu, cu, 30, 30), wanted)
-        assert torch.equal(fa.flash_attn_varlen_qkvpacked_func(torch.stack([q, k, v], 1), cu, 30), wanted)
+        assert torch.equal(
+            fa.flash_attn_varlen_kvpacked_func(q, torch.stack([k, v], 1), cu, cu, 30, 30), wanted
+        )
+        assert torch.equal(
+            fa.flash_attn_varlen_qkvpacked_func(torch.stack([q, k, v], 1), cu, 30), wanted
+        )
 
     def test_odd_head_dimensions(self):
         q, k, v = qkv(columns=20)
@@ -49,7 +70,9 @@ class TestFlashAttention2:
 
     def test_what_is_not_supported_is_named(self):
         q, k, v = qkv(grad=False)
-        with pytest.raises(NotImplementedError, match="flash_attn_func: argument 'dropout_p' = 0.1"):
+        with pytest.raises(
+            NotImplementedError, match="flash_attn_func: argument 'dropout_p' = 0.1"
+        ):
             fa.flash_attn_func(q, k, v, dropout_p=0.1)
         cu = torch.tensor([0, 24], dtype=torch.int32)
         with pytest.raises(NotImplementedError, match="block_table"):
@@ -57,7 +80,9 @@ class TestFlashAttention2:
 
     def test_compiles(self):
         q, k, v = qkv()
-        function = torch.compile(lambda q: fa.flash_attn_func(q, k, v, causal=True), fullgraph=True, backend="aot_eager")
+        function = torch.compile(
+            lambda q: fa.flash_attn_func(q, k, v, causal=True), fullgraph=True, backend="aot_eager"
+        )
         assert torch.equal(function(q), fa.flash_attn_func(q, k, v, causal=True))
 
 
@@ -74,14 +99,20 @@ class TestScaledDotProductAttention:
     def inputs(rows=24, keys=40):
         return [normal(2, 2, n, 32) for n in (rows, keys, keys)]
 
-    @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}, {"mask": bool}, {"mask": float}], ids=str)
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"is_causal": True}, {"scale": 0.3}, {"mask": bool}, {"mask": float}],
+        ids=str,
+    )
     def test_results(self, enabled, options):
         q, k, v = self.inputs()
         call = torch.nn.functional.scaled_dot_product_attention
         kind, options = options.get("mask"), {n: o for n, o in options.items() if n != "mask"}
         if kind:
             mask = torch.rand(24, 40) > 0.3
-            options["attn_mask"] = mask if kind is bool else torch.randn(24, 40, dtype=torch.bfloat16)
+            options["attn_mask"] = (
+                mask if kind is bool else torch.randn(24, 40, dtype=torch.bfloat16)
+            )
         got = call(q, k, v, **options)
         assert got.shape == q.shape
         direction = torch.randn_like(got)
@@ -111,7 +142,9 @@ class TestScaledDotProductAttention:
     def test_compiles(self, enabled):
         q, k, v = self.inputs()
         call = torch.nn.functional.scaled_dot_product_attention
-        function = torch.compile(lambda q: call(q, k, v, is_causal=True), fullgraph=True, backend="aot_eager")
+        function = torch.compile(
+            lambda q: call(q, k, v, is_causal=True), fullgraph=True, backend="aot_eager"
+        )
         assert torch.equal(function(q), call(q, k, v, is_causal=True))
         function(q).sum().backward()
         assert q.grad is not None

@@ -1,4 +1,5 @@
 """The rules of linear attention, forward and backward, against their recurrences in float64."""
+
 import pytest
 import torch
 from common import doubles, gradients, normal, rule
@@ -22,16 +23,24 @@ def inputs_of(name):
     if name in ("gated_delta_rule", "simple_gla"):
         tensors["g"] = decays(B, T, H)
     order = {
-        "rwkv7": "q g k v a b", "dplr": "q k v a b g", "iplr": "q k v a b", "kda": "q k v g beta",
-        "gated_delta_rule": "q k v g beta", "delta_rule": "q k v beta", "gla": "q k v g", "simple_gla": "q k v g",
-    }  # fmt: skip
+        "rwkv7": "q g k v a b",
+        "dplr": "q k v a b g",
+        "iplr": "q k v a b",
+        "kda": "q k v g beta",
+        "gated_delta_rule": "q k v g beta",
+        "delta_rule": "q k v beta",
+        "gla": "q k v g",
+        "simple_gla": "q k v g",
+    }
     return {n: tensors[n] for n in order[name].split()}
 
 
 def assert_rms(got, wanted, share):
     """The root mean square of the differences, as a share of that of the values."""
     error = (got.double() - wanted).square().mean().sqrt()
-    assert error <= share * wanted.square().mean().sqrt() + 1e-6, error / wanted.square().mean().sqrt()
+    assert error <= share * wanted.square().mean().sqrt() + 1e-6, (
+        error / wanted.square().mean().sqrt()
+    )
 
 
 NAMES = ["rwkv7", "dplr", "iplr", "kda", "gated_delta_rule", "delta_rule", "gla", "simple_gla"]
@@ -78,7 +87,9 @@ def test_the_last_state_alone_has_gradients():
 def test_packed_sequences_are_as_each_alone(kind):
     inputs = inputs_of("kda")
     offsets = [0, 5, 30, 37]
-    o, last = kt.kda(*inputs.values(), cu_seqlens=torch.tensor(offsets, dtype=kind), output_final_state=True)
+    o, last = kt.kda(
+        *inputs.values(), cu_seqlens=torch.tensor(offsets, dtype=kind), output_final_state=True
+    )
     assert last.shape == (3, H, K, V)
     mine = gradients(o, list(inputs.values()), torch.ones_like(o))
     for n, (begin, end) in enumerate(zip(offsets, offsets[1:])):

@@ -1,4 +1,6 @@
-"""Tensors that look like others and hold something else: each is refused by name, or comes out right."""
+"""Tensors that look like others and hold something else: each is refused by name, or comes out
+right."""
+
 import pytest
 import torch
 from common import normal

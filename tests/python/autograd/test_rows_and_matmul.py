@@ -1,4 +1,5 @@
 """Softmax, layer norm and products, forward and backward."""
+
 import pytest
 import torch
 from common import doubles, normal
@@ -13,7 +14,10 @@ def assert_same(mine, tensors, formula, unit):
     direction = torch.randn_like(mine)
     mine.backward(direction)
     wanted.backward(direction.double())
-    pairs = [(mine, wanted), *((t.grad, e.grad) for t, e in zip(tensors, exact) if t is not None and t.requires_grad)]
+    pairs = [
+        (mine, wanted),
+        *((t.grad, e.grad) for t, e in zip(tensors, exact) if t is not None and t.requires_grad),
+    ]
     for got, value in pairs:
         assert got.shape == value.shape
         assert (got.double() - value).abs().max() <= unit * (value.abs().max() + 1)
@@ -44,15 +48,26 @@ def test_layer_norm_without_weights():
 @pytest.mark.parametrize("ta", [False, True])
 @pytest.mark.parametrize("tb", [False, True])
 def test_matmul(ta, tb):
-    a, b, bias = normal(*((24, 17) if ta else (17, 24))), normal(*((9, 24) if tb else (24, 9))), normal(9)
+    a, b, bias = (
+        normal(*((24, 17) if ta else (17, 24))),
+        normal(*((9, 24) if tb else (24, 9))),
+        normal(9),
+    )
 
     def formula(a, b, bias):
         return 0.5 * (a.mT if ta else a) @ (b.mT if tb else b) + bias
 
-    assert_same(kt.matmul(a, b, bias, scale=0.5, transpose_a=ta, transpose_b=tb), [a, b, bias], formula, 2.0**-6)
+    assert_same(
+        kt.matmul(a, b, bias, scale=0.5, transpose_a=ta, transpose_b=tb),
+        [a, b, bias],
+        formula,
+        2.0**-6,
+    )
 
 
-@pytest.mark.parametrize("shapes", [((3, 8, 16), (3, 16, 8)), ((3, 8, 16), (16, 8)), ((8, 16), (3, 16, 8))], ids=str)
+@pytest.mark.parametrize(
+    "shapes", [((3, 8, 16), (3, 16, 8)), ((3, 8, 16), (16, 8)), ((8, 16), (3, 16, 8))], ids=str
+)
 def test_batches(shapes):
     a, b = (normal(*s, dtype=torch.float32) for s in shapes)
     assert_same(kt.matmul(a, b), [a, b], torch.matmul, 2.0**-18)
@@ -63,7 +78,10 @@ def test_types_of_products():
     eighth, small = a.to(torch.float8_e4m3fn), (10 * a).to(torch.int8)
     assert kt.matmul(eighth, eighth, transpose_b=True).dtype == torch.float32
     assert torch.equal(kt.matmul(small, small, transpose_b=True), (small.int() @ small.int().T))
-    assert kt.matmul(a.bfloat16(), a.bfloat16(), transpose_b=True, out_dtype=torch.float32).dtype == torch.float32
+    assert (
+        kt.matmul(a.bfloat16(), a.bfloat16(), transpose_b=True, out_dtype=torch.float32).dtype
+        == torch.float32
+    )
 
 
 def test_an_activation():

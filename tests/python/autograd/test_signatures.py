@@ -1,4 +1,6 @@
-"""Signatures that users rely on are recorded: kiln.torch's own, its operations', and those of what compat stands for."""
+"""Signatures that users rely on are recorded: kiln.torch's own, its operations', and those of what
+compat stands for."""
+
 import inspect
 import pathlib
 import re
@@ -11,22 +13,29 @@ from kiln.compat import flash_attn
 
 RECORD = pathlib.Path(__file__).with_name("signatures.txt")
 DENSE = (
-    "dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None, "
-    "deterministic=False, return_attn_probs=False"
+    "dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,"
+    " alibi_slopes=None, deterministic=False, return_attn_probs=False"
 )
 #: flash_attn 2.8.3, flash_attn/flash_attn_interface.py.
 FLASH_ATTENTION_2 = {
     "flash_attn_func": f"(q, k, v, {DENSE})",
     "flash_attn_kvpacked_func": f"(q, kv, {DENSE})",
     "flash_attn_qkvpacked_func": f"(qkv, {DENSE})",
-    "flash_attn_varlen_func": f"(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {DENSE}, block_table=None)",
-    "flash_attn_varlen_kvpacked_func": f"(q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {DENSE})",
+    "flash_attn_varlen_func": (
+        f"(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {DENSE},"
+        " block_table=None)"
+    ),
+    "flash_attn_varlen_kvpacked_func": (
+        f"(q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {DENSE})"
+    ),
     "flash_attn_varlen_qkvpacked_func": f"(qkv, cu_seqlens, max_seqlen, {DENSE})",
 }
 
 
 def signatures():
-    lines = [f"kiln.torch.{name}{inspect.signature(getattr(kt, name))}" for name in sorted(kt.__all__)]
+    lines = [
+        f"kiln.torch.{name}{inspect.signature(getattr(kt, name))}" for name in sorted(kt.__all__)
+    ]
     for name in sorted(torch._C._dispatch_get_all_op_names()):
         if name.startswith("kiln::"):
             lines.append(str(torch._C._get_schema(name, "")))

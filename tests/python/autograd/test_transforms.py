@@ -1,14 +1,23 @@
-"""Operations under what torch does to programs: opcheck, compile, export, checkpoint, autocast, torch.func."""
+"""Operations under what torch does to programs: opcheck, compile, export, checkpoint, autocast,
+torch.func."""
+
 import importlib
 
 import pytest
 import torch
 from common import Counted, normal
-from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from torch.utils.checkpoint import (
+    CheckpointPolicy,
+    checkpoint,
+    create_selective_checkpoint_contexts,
+)
 
 import kiln.torch as kt
 
-module = {name: importlib.import_module(f"kiln.torch.{name}") for name in ("attention", "linear", "matmul", "rows")}
+module = {
+    name: importlib.import_module(f"kiln.torch.{name}")
+    for name in ("attention", "linear", "matmul", "rows")
+}
 
 
 def qkv(grad=True):
@@ -36,7 +45,11 @@ def calls():
     values = {"r": r, "w": w, "k": k, "v": v, "a": a, "b": b}
     yield rule.plain.forward, values
     yield rule.with_state.forward, {**values, "initial_state": torch.zeros(1, 1, 16, 16)}
-    yield rule.with_state.backward[("dh0",)], {**values, "do": v, "initial_state": torch.zeros(1, 1, 16, 16)}
+    yield rule.with_state.backward[("dh0",)], {
+        **values,
+        "do": v,
+        "initial_state": torch.zeros(1, 1, 16, 16),
+    }
     x = normal(4, 32, grad=False)
     yield module["matmul"]._forward, {"a": x, "b": x, "transpose_b": True}
     yield module["rows"]._softmax, {"x": x}
@@ -70,11 +83,19 @@ FUNCTIONS = {
     "attention": lambda: (lambda q, k, v: kt.attention(q * 2, k, v, causal=True), qkv()),
     "rwkv7": lambda: (lambda *t: kt.rwkv7(*t), rwkv()),
     "kda": lambda: (
-        lambda q, k, v: sum(t.float().sum() for t in kt.kda(q, k, v, -q.abs(), torch.sigmoid(q[..., 0].float()), output_final_state=True)),
+        lambda q, k, v: sum(
+            t.float().sum()
+            for t in kt.kda(
+                q, k, v, -q.abs(), torch.sigmoid(q[..., 0].float()), output_final_state=True
+            )
+        ),
         [normal(1, 16, 1, 16) * 0.2 for _ in range(3)],
     ),
     "matmul": lambda: (lambda a, b: kt.matmul(a, b), [normal(8, 16), normal(16, 8)]),
-    "layer_norm": lambda: (lambda x, w, b: kt.layer_norm(kt.softmax(x), w, b), [normal(4, 32), normal(32), normal(32)]),
+    "layer_norm": lambda: (
+        lambda x, w, b: kt.layer_norm(kt.softmax(x), w, b),
+        [normal(4, 32), normal(32), normal(32)],
+    ),
 }
 
 
@@ -97,7 +118,9 @@ def test_dynamic_shapes_compile_once():
         graphs.append(graph)
         return graph.forward
 
-    function = torch.compile(lambda q, k, v: kt.attention(q, k, v), fullgraph=True, backend=backend, dynamic=True)
+    function = torch.compile(
+        lambda q, k, v: kt.attention(q, k, v), fullgraph=True, backend=backend, dynamic=True
+    )
     for rows in (24, 40, 56):
         q, (_, k, v) = normal(1, rows, 2, 32, grad=False), qkv(grad=False)
         assert torch.equal(function(q, k, v), kt.attention(q, k, v))
@@ -122,7 +145,9 @@ def test_checkpoint_runs_forward_again():
     q, k, v = qkv()
     (wanted,) = torch.autograd.grad(kt.attention(q, k, v).sum(), q)
     with Counted() as counted:
-        (got,) = torch.autograd.grad(checkpoint(lambda q: kt.attention(q, k, v), q, use_reentrant=False).sum(), q)
+        (got,) = torch.autograd.grad(
+            checkpoint(lambda q: kt.attention(q, k, v), q, use_reentrant=False).sum(), q
+        )
     assert torch.equal(got, wanted) and counted.calls == 2
 
 
@@ -131,7 +156,9 @@ def test_selective_checkpoint_saves_the_operation():
     kept = torch.ops.kiln.attention_with_lse.default
 
     def policy(_, operation, *__, **___):
-        return CheckpointPolicy.MUST_SAVE if operation is kept else CheckpointPolicy.PREFER_RECOMPUTE
+        return (
+            CheckpointPolicy.MUST_SAVE if operation is kept else CheckpointPolicy.PREFER_RECOMPUTE
+        )
 
     with Counted() as counted:
         checkpoint(
@@ -150,7 +177,9 @@ def test_autocast_casts_activations_and_no_gates():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         o = kt.attention(q, k, v)
         product = kt.matmul(q[0, :, 0], k[0, :, 0], transpose_b=True)
-        rule = kt.rwkv7(*(t.detach().float() for t in rwkv()), initial_state=torch.zeros(1, 1, 16, 16))
+        rule = kt.rwkv7(
+            *(t.detach().float() for t in rwkv()), initial_state=torch.zeros(1, 1, 16, 16)
+        )
     assert o.dtype == product.dtype == rule.dtype == torch.bfloat16
     o.sum().backward()
     assert q.grad.dtype == torch.float32
@@ -186,7 +215,9 @@ def test_second_derivatives_of_the_others():
 
     mine = penalty(kt.softmax, kt.layer_norm, kt.matmul)
     wanted = penalty(
-        lambda x: x.softmax(-1), lambda x, w, b: torch.nn.functional.layer_norm(x, (16,), w, b), torch.matmul
+        lambda x: x.softmax(-1),
+        lambda x, w, b: torch.nn.functional.layer_norm(x, (16,), w, b),
+        torch.matmul,
     )
     for got, value in zip(mine, wanted):
         assert (got - value).abs().max() <= 1e-4 * value.abs().max()

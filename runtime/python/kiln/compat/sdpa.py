@@ -1,15 +1,16 @@
 """torch's scaled_dot_product_attention, computed by Kiln.
 
     import kiln.compat.sdpa
-    kiln.compat.sdpa.enable()            # or torch.nn.attention.activate_flash_attention_impl("KILN")
+    kiln.compat.sdpa.enable()  # or torch.nn.attention.activate_flash_attention_impl("KILN")
     torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-Kiln stands in torch's registry of implementations of its flash attention, next to FA3 and FA4.  On a GPU torch still
-chooses between its backends; sdpa_kernel(SDPBackend.FLASH_ATTENTION) insists on this one.  On the CPU, torch's one
-fused kernel becomes Kiln's, on the emulator: for tests.  Causal masks are aligned top left, as torch's are.
+Kiln stands in torch's registry of implementations of its flash attention, next to FA3 and FA4.  On
+a GPU torch still chooses between its backends; sdpa_kernel(SDPBackend.FLASH_ATTENTION) insists on
+this one.  On the CPU, torch's one fused kernel becomes Kiln's, on the emulator: for tests.  Causal
+masks are aligned top left, as torch's are.
 
-Types other than bf16 and f16 are refused by an error that names the argument.  With dropout torch takes another
-implementation than this one; asked for it all the same, it is refused.
+Types other than bf16 and f16 are refused by an error that names the argument.  With dropout torch
+takes another implementation than this one; asked for it all the same, it is refused.
 """
 
 from __future__ import annotations
@@ -32,27 +33,39 @@ __all__ = ["disable", "enable"]
 NAME = "KILN"
 
 
-def _values(q: Any, k: Any, v: Any, dropout_p: float, is_causal: bool, scale: Any, mask: Any = None) -> dict[str, Any]:
+def _values(
+    q: Any, k: Any, v: Any, dropout_p: float, is_causal: bool, scale: Any, mask: Any = None
+) -> dict[str, Any]:
     if dropout_p:
         raise NotImplementedError(
-            f"scaled_dot_product_attention: dropout_p = {dropout_p} is not supported by Kiln; give 0.0, or call "
-            "kiln.compat.sdpa.disable()"
+            f"scaled_dot_product_attention: dropout_p = {dropout_p} is not supported by Kiln; give"
+            " 0.0, or call kiln.compat.sdpa.disable()"
         )
     if mask is not None:
         if mask.dtype == torch.bool:
             mask = torch.zeros(mask.shape, device=mask.device).masked_fill_(~mask, float("-inf"))
         mask = mask.reshape((1,) * (4 - mask.dim()) + tuple(mask.shape))
     return {
-        "q": q.transpose(1, 2), "k": k.transpose(1, 2), "v": v.transpose(1, 2), "bias": mask, "causal": is_causal,
-        "align": "top_left", "scale": scale,
-    }  # fmt: skip
+        "q": q.transpose(1, 2),
+        "k": k.transpose(1, 2),
+        "v": v.transpose(1, 2),
+        "bias": mask,
+        "causal": is_causal,
+        "align": "top_left",
+        "scale": scale,
+    }
 
 
 def _run(values: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """o, [B, H, S, Dv], with its dimensions in memory as q's, which torch's tracing expects; lse, [B, H, S]."""
+    """o, [B, H, S, Dv], with its dimensions in memory as q's, which torch's tracing expects; lse,
+    [B, H, S]."""
     q, v = values["q"], values["v"]
     query = q.transpose(1, 2)
-    o = torch.empty_like(query) if v.shape[-1] == q.shape[-1] else query.new_empty((*query.shape[:-1], v.shape[-1]))
+    o = (
+        torch.empty_like(query)
+        if v.shape[-1] == q.shape[-1]
+        else query.new_empty((*query.shape[:-1], v.shape[-1]))
+    )
     lse = query.new_empty(query.shape[:-1], dtype=torch.float32)
     _forward.call(tuple(values.get(name) for name in _forward.arguments), (o.transpose(1, 2), lse))
     return o, lse
@@ -63,17 +76,35 @@ def _gradients(values: dict[str, Any], out: Any, lse: Any, by: Any) -> tuple[tor
     return tuple(d.transpose(1, 2) for d in _backward[()](values))
 
 
-def _of_gpu(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None):
+def _of_gpu(
+    query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
+):
     o, lse = _run(_values(query, key, value, dropout_p, is_causal, scale))
     seed, offset = (torch.zeros(n, dtype=torch.uint64, device=query.device) for n in ((2,), ()))
     return o, lse, None, None, query.shape[2], key.shape[2], seed, offset, query.new_empty(0)
 
 
 def _of_gpu_backward(
-    grad_out, query, key, value, out, logsumexp, cum_seq_q, cum_seq_k, max_q, max_k, dropout_p, is_causal, philox_seed,
-    philox_offset, *, scale=None,
-):  # fmt: skip
-    return _gradients(_values(query, key, value, dropout_p, is_causal, scale), out, logsumexp, grad_out)
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    philox_seed,
+    philox_offset,
+    *,
+    scale=None,
+):
+    return _gradients(
+        _values(query, key, value, dropout_p, is_causal, scale), out, logsumexp, grad_out
+    )
 
 
 def _of_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
@@ -81,9 +112,21 @@ def _of_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None
 
 
 def _of_cpu_backward(
-    grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None,
-):  # fmt: skip
-    return _gradients(_values(query, key, value, dropout_p, is_causal, scale, attn_mask), out, logsumexp, grad_out)
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    dropout_p,
+    is_causal,
+    *,
+    attn_mask=None,
+    scale=None,
+):
+    return _gradients(
+        _values(query, key, value, dropout_p, is_causal, scale, attn_mask), out, logsumexp, grad_out
+    )
 
 
 _OPERATIONS = {

@@ -1,7 +1,9 @@
-"""Gradients of operations: an autograd.Function around a forward and a backward operation of libkiln.
+"""Gradients of operations: an autograd.Function around a forward and a backward operation of
+libkiln.
 
-What goes where is read from the operations' own names: the backward operation takes inputs and outputs of the forward
-one under their names, the gradient by an output `o` as `do`, and gives the gradient by an input `q` as `dq`.
+What goes where is read from the operations' own names: the backward operation takes inputs and
+outputs of the forward one under their names, the gradient by an output `o` as `do`, and gives the
+gradient by an input `q` as `dq`.
 """
 
 from __future__ import annotations
@@ -21,12 +23,17 @@ _GRADIENT_TO = {"initial_state": "dh0"}
 
 
 def cast_for_autocast(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Under torch.autocast, the tensors of these names in its type.  Others (gates, states, tables) stay."""
+    """Under torch.autocast, the tensors of these names in its type.  Others (gates, states, tables)
+    stay."""
     kind = values[names[0]].device.type
     if not torch.is_autocast_enabled(kind):
         return values
     dtype = torch.get_autocast_dtype(kind)
-    cast = {n: values[n].to(dtype) for n in names if values.get(n) is not None and values[n].is_floating_point()}
+    cast = {
+        n: values[n].to(dtype)
+        for n in names
+        if values.get(n) is not None and values[n].is_floating_point()
+    }
     return {**values, **cast}
 
 
@@ -34,7 +41,8 @@ class Differentiable:
     """A forward operation with a gradient.
 
     forward: the operation.
-    backward: for each set of optional gradients (names of its outputs, sorted) the backward operation that gives them.
+    backward: for each set of optional gradients (names of its outputs, sorted) the backward
+    operation that gives them.
     cast: the inputs that autocast casts.
     of_backward: options of the backward operations that the forward one has not.
     """
@@ -46,11 +54,17 @@ class Differentiable:
         cast: tuple[str, ...],
         of_backward: tuple[str, ...] = (),
     ) -> None:
-        self.forward, self.backward, self.cast, self.of_backward = forward, backward, cast, of_backward
+        self.forward, self.backward, self.cast, self.of_backward = (
+            forward,
+            backward,
+            cast,
+            of_backward,
+        )
         self.function = _function_of(self)
 
     def __call__(self, values: dict[str, Any]) -> Any:
-        """The call with arguments by name.  The Function costs time, so it is left out where no gradient is wanted."""
+        """The call with arguments by name.  The Function costs time, so it is left out where no
+        gradient is wanted."""
         values = cast_for_autocast(values, self.cast)
         if torch.is_grad_enabled() and any(
             isinstance(value, torch.Tensor) and value.requires_grad for value in values.values()
@@ -73,7 +87,8 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
     gradient_by = {name: _GRADIENT_BY.get(name, "d" + name) for name in outputs}
     optional = tuple(sorted({name for names in of.backward for name in names}))
     backward_of = {
-        ",".join(k): (op.overload, _without_gradient(op), op.arguments, op.outputs) for k, op in of.backward.items()
+        ",".join(k): (op.overload, _without_gradient(op), op.arguments, op.outputs)
+        for k, op in of.backward.items()
     }
 
     class Function(torch.autograd.Function):
@@ -102,22 +117,29 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
             if "do" not in values:  # only another output has a gradient
                 values["do"] = _zeros_of_output(saved, outputs[0])
             wanted = {
-                name for name, needed in zip(inputs, ctx.needs_input_grad) if needed and saved.get(name) is not None
+                name
+                for name, needed in zip(inputs, ctx.needs_input_grad)
+                if needed and saved.get(name) is not None
             }
             gradients_to = {gradient_to[name] for name in wanted}
-            plain, refusing, its_arguments, its_outputs = backward_of[",".join(n for n in optional if n in gradients_to)]
+            plain, refusing, its_arguments, its_outputs = backward_of[
+                ",".join(n for n in optional if n in gradients_to)
+            ]
             its_values = [values.get(name) for name in its_arguments]
             if torch.is_grad_enabled() and not torch.compiler.is_compiling():
                 results = refusing.apply(*its_values)
             else:
                 results = plain(*its_values)
             found = dict(zip(its_outputs, results))
-            by_inputs = tuple(found.get(gradient_to[name]) if name in wanted else None for name in inputs)
+            by_inputs = tuple(
+                found.get(gradient_to[name]) if name in wanted else None for name in inputs
+            )
             return by_inputs + (None,) * len(options)
 
     Function.__name__ = Function.__qualname__ = f"kiln_{of.forward.name}"
     # apply() asks for it at every call, which takes longer than all else unless it is there.
-    Function.forward.__signature__ = inspect.signature(Function.forward)  # type: ignore[attr-defined]
+    forward: Any = Function.forward
+    forward.__signature__ = inspect.signature(forward)
     return Function
 
 
@@ -139,11 +161,14 @@ def _without_gradient(operation: TorchOperation) -> type[torch.autograd.Function
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            raise NotImplementedError(f"kiln::{name} has no gradient: second derivatives are not supported")
+            raise NotImplementedError(
+                f"kiln::{name} has no gradient: second derivatives are not supported"
+            )
 
     return Function
 
 
 def _zeros_of_output(saved: dict[str, Any], name: str) -> torch.Tensor:
-    """Zeros like the first output; the rules' o is not saved, and has v's shape and the queries' type."""
+    """Zeros like the first output; the rules' o is not saved, and has v's shape and the queries'
+    type."""
     return torch.zeros_like(saved[name] if name in saved else saved["v"])

@@ -1,15 +1,17 @@
 """An operation of libkiln as an operation of torch.
 
-A TorchOperation has a schema made from libkiln's table, an implementation for CPU tensors (the emulator) and CUDA
-tensors, and a fake one for tracing.  It is functional: its outputs are new tensors, and there are always as many.  An
-output that is optional makes another operation, which has it (`kiln::rwkv7`, `kiln::rwkv7_with_final_state`).
+A TorchOperation has a schema made from libkiln's table, an implementation for CPU tensors (the
+emulator) and CUDA tensors, and a fake one for tracing.  It is functional: its outputs are new
+tensors, and there are always as many.  An output that is optional makes another operation, which
+has it (`kiln::rwkv7`, `kiln::rwkv7_with_final_state`).
 
-It has no gradient: that is given by an autograd.Function around it (_gradients.py).  This is the way that costs least
-for each call (define and impl, not custom_op), and the one that works with torch.compile, export, checkpointing and
-torch.func.
+It has no gradient: that is given by an autograd.Function around it (_gradients.py).  This is the
+way that costs least for each call (define and impl, not custom_op), and the one that works with
+torch.compile, export, checkpointing and torch.func.
 
-Not handled here: views that are to be negated or conjugated, which torch's dispatcher resolves before it calls the
-implementation; tensors without memory (fake ones, wrapper subclasses), which libkiln refuses by name.
+Not handled here: views that are to be negated or conjugated, which torch's dispatcher resolves
+before it calls the implementation; tensors without memory (fake ones, wrapper subclasses), which
+libkiln refuses by name.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ NAMESPACE = torch.library.Library("kiln", "DEF")
 _TYPES = {"flag": "bool", "whole": "int", "float": "float", "choice": "str", "text": "str"}
 _SLOW = 1.0  # seconds of a call on the emulator after which the user is told what it is
 
-#: Makes the outputs of a call: from the inputs and options by name, a tensor for each output by name.
+#: Makes the outputs of a call: from the inputs and options by name, a tensor for each output by
+#: name.
 Outputs = Callable[[dict[str, Any]], dict[str, torch.Tensor]]
 
 
@@ -38,8 +41,8 @@ def _warn_of_emulator(name: str, seconds: float) -> None:
     if seconds > _SLOW:
         _SLOW = float("inf")  # once
         warnings.warn(
-            f"kiln::{name} took {seconds:.1f} s: tensors on the CPU run on Kiln's emulator of a GPU, which is for tests "
-            "and finds defects; move the tensors to a GPU for speed",
+            f"kiln::{name} took {seconds:.1f} s: tensors on the CPU run on Kiln's emulator of a"
+            " GPU, which is for tests and finds defects; move the tensors to a GPU for speed",
             stacklevel=2,
         )
 
@@ -48,7 +51,8 @@ class TorchOperation:
     """One overload in torch.ops.kiln.
 
     name: of libkiln's operation.
-    inputs: names of the tensors that it takes, in the order of the schema; `?` behind a name: it may be None.
+    inputs: names of the tensors that it takes, in the order of the schema; `?` behind a name: it
+    may be None.
     options: names of the options that it takes, after the tensors; each may be None.
     outputs: makes the outputs' tensors, fake ones for fake inputs.
     with_outputs: optional outputs that it has besides those that are not optional.
@@ -66,7 +70,9 @@ class TorchOperation:
         self.name = "_with_".join((name, *with_outputs))
         self.inputs = tuple(i.rstrip("?") for i in inputs)
         self.arguments = (*self.inputs, *options)
-        self.outputs = tuple(n for n, p in self.table.outputs.items() if not p.optional or n in with_outputs)
+        self.outputs = tuple(
+            n for n, p in self.table.outputs.items() if not p.optional or n in with_outputs
+        )
         self._make = outputs
         positions = self.table.positions
         self._places = [positions[n] for n in self.arguments]
@@ -75,7 +81,10 @@ class TorchOperation:
         written = [f"Tensor{'?' * i.endswith('?')} {n}" for i, n in zip(inputs, self.inputs)]
         written += [f"{_TYPES[self.table.option[o].kind]}? {o}" for o in options]
         results = ", ".join(["Tensor"] * len(self.outputs))
-        NAMESPACE.define(f"{self.name}({', '.join(written)}) -> {results if len(self.outputs) == 1 else f'({results})'}")
+        NAMESPACE.define(
+            f"{self.name}({', '.join(written)}) ->"
+            f" {results if len(self.outputs) == 1 else f'({results})'}"
+        )
         for key in ("CPU", "CUDA"):
             NAMESPACE.impl(self.name, self._run, key)
         torch.library.register_fake(f"kiln::{self.name}", self._fake, lib=NAMESPACE)
@@ -114,7 +123,8 @@ class TorchOperation:
     def into(self, values: dict[str, Any], outputs: tuple[torch.Tensor, ...]) -> None:
         """As `call`, for tensors of the user's: `out=` of the public functions.
 
-        Raises RuntimeError for a tensor that wants a gradient, ValueError for one that is not what its memory says.
+        Raises RuntimeError for a tensor that wants a gradient, ValueError for one that is not what
+        its memory says.
         """
         grad = torch.is_grad_enabled()
         for name, value in (*values.items(), *zip(self.outputs, outputs)):
@@ -122,15 +132,17 @@ class TorchOperation:
                 continue
             if value.requires_grad and grad:
                 raise RuntimeError(
-                    f"{self.name}: argument '{name}' requires a gradient; leave 'out' out, or call it under torch.no_grad()"
+                    f"{self.name}: argument '{name}' requires a gradient; leave 'out' out, or call"
+                    " it under torch.no_grad()"
                 )
             if value.is_neg() or value.is_conj():
                 raise ValueError(
-                    f"{self.name}: argument '{name}' is a view to be negated or conjugated; give resolve_neg() or "
-                    "resolve_conj()"
+                    f"{self.name}: argument '{name}' is a view to be negated or conjugated; give"
+                    " resolve_neg() or resolve_conj()"
                 )
         self.call(tuple(values.get(name) for name in self.arguments), outputs)
 
     def __call__(self, values: dict[str, Any]) -> Any:
-        """The call through torch's dispatcher, arguments by name; those that are left out are None."""
+        """The call through torch's dispatcher, arguments by name; those that are left out are
+        None."""
         return self.overload(*[values.get(name) for name in self.arguments])

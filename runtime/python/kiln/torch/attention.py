@@ -15,7 +15,9 @@ __all__ = ["attention", "attention_varlen"]
 _TABLES = ("cu_seqlens_q?", "cu_seqlens_k?", "seqused_q?", "seqused_k?")
 _OPTIONS = ("causal", "align", "window_left", "window_right", "softcap", "scale")
 #: Upper bounds of a packed sequence's rows, where libkiln takes them.
-_BOUNDS = tuple(o for o in ("max_queries", "max_keys") if o in library().operations["attention_backward"].option)
+_BOUNDS = tuple(
+    o for o in ("max_queries", "max_keys") if o in library().operations["attention_backward"].option
+)
 _BIASES = ("sink?", "alibi?", "bias?")
 _SCALES = ("q_descale?", "k_descale?", "v_descale?")
 _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
@@ -23,7 +25,9 @@ _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
     q, v = a["q"], a["v"]
-    o = q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16 if q.dtype in _EIGHTH else q.dtype)
+    o = q.new_empty(
+        (*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16 if q.dtype in _EIGHTH else q.dtype
+    )
     return {"o": o, "lse": _new_lse(q)}
 
 
@@ -61,7 +65,9 @@ _backward = {
     )
     for extra in ((), ("dsink",), ("dbias",), ("dbias", "dsink"))
 }
-_attention = Differentiable(_forward, _backward, cast=("q", "k", "v"), of_backward=("deterministic",))
+_attention = Differentiable(
+    _forward, _backward, cast=("q", "k", "v"), of_backward=("deterministic",)
+)
 
 
 def _run(values: dict[str, Any], return_lse: bool, out: torch.Tensor | None) -> Any:
@@ -95,10 +101,11 @@ def attention(
 ) -> Any:
     """softmax(mask(softcap(scale q k^T) + alibi + bias)) v, head by head.
 
-    q: [B, Sq, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; bf16, f16 or (without gradients) fp8 e4m3.  H is a multiple
-    of Hk.  Any strides but 1 along the last dimension.
+    q: [B, Sq, H, D]; k: [B, Sk, Hk, D]; v: [B, Sk, Hk, Dv]; bf16, f16 or (without gradients) fp8
+    e4m3.  H is a multiple of Hk.  Any strides but 1 along the last dimension.
     scale: of the scores; default 1 / sqrt(D).
-    causal: a query sees no key after its own; alignment says where the diagonal starts if Sq and Sk differ.
+    causal: a query sees no key after its own; alignment says where the diagonal starts if Sq and Sk
+    differ.
     window: how many keys on each side a query sees; -1: all.
     softcap: scores become softcap tanh(score / softcap); 0: they stay.
     sink: [H], f32, a logit of each head that has no value.  alibi: [H] or [B, H], f32, slopes.
@@ -107,15 +114,29 @@ def attention(
     q_descale, k_descale, v_descale: [B, Hk], f32, what fp8 numbers are multiplied by.
     out: written in place of a new o, without torch's dispatcher and without gradients.
 
-    Returns o, [B, Sq, H, Dv], of q's type (bf16 for fp8); with return_lse also the logarithm of the softmax's sum,
-    [B, H, Sq], f32.  Gradients by q, k, v, sink and bias, of o and of lse.
-    Raises ValueError for shapes and types that do not fit, NotImplementedError for what no kernel does.
+    Returns o, [B, Sq, H, Dv], of q's type (bf16 for fp8); with return_lse also the logarithm of the
+    softmax's sum, [B, H, Sq], f32.  Gradients by q, k, v, sink and bias, of o and of lse.
+    Raises ValueError for shapes and types that do not fit, NotImplementedError for what no kernel
+    does.
     """
     values = {
-        "q": q, "k": k, "v": v, "sink": sink, "alibi": alibi, "bias": bias, "scale": scale, "causal": causal,
-        "align": alignment, "window_left": window[0], "window_right": window[1], "softcap": softcap, "deterministic": deterministic,
-        "q_descale": q_descale, "k_descale": k_descale, "v_descale": v_descale,
-    }  # fmt: skip
+        "q": q,
+        "k": k,
+        "v": v,
+        "sink": sink,
+        "alibi": alibi,
+        "bias": bias,
+        "scale": scale,
+        "causal": causal,
+        "align": alignment,
+        "window_left": window[0],
+        "window_right": window[1],
+        "softcap": softcap,
+        "deterministic": deterministic,
+        "q_descale": q_descale,
+        "k_descale": k_descale,
+        "v_descale": v_descale,
+    }
     return _run(values, return_lse, out)
 
 
@@ -144,17 +165,31 @@ def attention_varlen(
     """As attention, of sequences that stand one after the other.
 
     q: [Tq, H, D]; k: [Tk, Hk, D]; v: [Tk, Hk, Dv].
-    cu_seqlens_q, cu_seqlens_k: [N + 1], int32, where each sequence starts; the first is 0, the last Tq, Tk.
+    cu_seqlens_q, cu_seqlens_k: [N + 1], int32, where each sequence starts; the first is 0, the last
+    Tq, Tk.
     max_seqlen_q, max_seqlen_k: upper bounds of a sequence's rows; default: Tq, Tk.
     seqused_q, seqused_k: [N], int32, how many rows of each sequence count; default: all.
 
     Returns o, [Tq, H, Dv]; with return_lse also lse, [H, Tq], f32.  The rest is as of attention.
     """
     values = {
-        "q": q, "k": k, "v": v, "cu_seqlens_q": cu_seqlens_q, "cu_seqlens_k": cu_seqlens_k, "seqused_q": seqused_q,
-        "seqused_k": seqused_k, "sink": sink, "alibi": alibi, "scale": scale, "causal": causal, "align": alignment,
-        "window_left": window[0], "window_right": window[1], "softcap": softcap, "deterministic": deterministic,
+        "q": q,
+        "k": k,
+        "v": v,
+        "cu_seqlens_q": cu_seqlens_q,
+        "cu_seqlens_k": cu_seqlens_k,
+        "seqused_q": seqused_q,
+        "seqused_k": seqused_k,
+        "sink": sink,
+        "alibi": alibi,
+        "scale": scale,
+        "causal": causal,
+        "align": alignment,
+        "window_left": window[0],
+        "window_right": window[1],
+        "softcap": softcap,
+        "deterministic": deterministic,
         "max_queries": q.shape[0] if max_seqlen_q is None else max_seqlen_q,
         "max_keys": k.shape[0] if max_seqlen_k is None else max_seqlen_k,
-    }  # fmt: skip
+    }
     return _run(values, return_lse, out)

@@ -1,7 +1,8 @@
 """Linear attention with a state: DPLR with RWKV7, the delta rules, GLA.
 
-Every rule takes [B, T, H, K] and [B, T, H, V] tensors, bf16 or f16, log decays at most 0 in f32 or that type, and
-states [N, H, K, V] in f32; N is B, or with cu_seqlens ([N + 1], int32 or int64; B is 1) the number of sequences.
+Every rule takes [B, T, H, K] and [B, T, H, V] tensors, bf16 or f16, log decays at most 0 in f32 or
+that type, and states [N, H, K, V] in f32; N is B, or with cu_seqlens ([N + 1], int32 or int64; B is
+1) the number of sequences.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ _NOT_CAST = ("g", "w", "beta", "initial_state", "cu_seqlens")
 
 def _states(a: dict[str, Any]) -> tuple[Any, ...]:
     k, v, offsets = a["k"], a["v"], a["cu_seqlens"]
-    return (k.shape[0] if offsets is None else offsets.shape[0] - 1, k.shape[2], k.shape[3], v.shape[3])
+    return (
+        k.shape[0] if offsets is None else offsets.shape[0] - 1,
+        k.shape[2],
+        k.shape[3],
+        v.shape[3],
+    )
 
 
 def _new_state(a: dict[str, Any]) -> torch.Tensor:
@@ -39,7 +45,8 @@ def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
 
 
 class _Rule:
-    """A rule's operations: with and without the last state, and with and without the first one's gradient."""
+    """A rule's operations: with and without the last state, and with and without the first one's
+    gradient."""
 
     def __init__(self, name: str) -> None:
         forward, backward = library().operations[name], library().operations[f"{name}_backward"]
@@ -50,18 +57,24 @@ class _Rule:
             return tuple(n + "?" * p.optional for n, p in operation.inputs.items() if n != "saved")
 
         gradients = {
-            extra: TorchOperation(f"{name}_backward", inputs(backward), options, _gradients, with_outputs=extra)
+            extra: TorchOperation(
+                f"{name}_backward", inputs(backward), options, _gradients, with_outputs=extra
+            )
             for extra in ((), ("dh0",))
         }
         cast = tuple(n for n in forward.inputs if n not in _NOT_CAST)
         self.plain, self.with_state = (
             Differentiable(
-                TorchOperation(name, inputs(forward), options, _outputs, with_outputs=extra), gradients, cast
+                TorchOperation(name, inputs(forward), options, _outputs, with_outputs=extra),
+                gradients,
+                cast,
             )
             for extra in ((), ("final_state",))
         )
 
-    def __call__(self, values: dict[str, Any], output_final_state: bool, out: torch.Tensor | None) -> Any:
+    def __call__(
+        self, values: dict[str, Any], output_final_state: bool, out: torch.Tensor | None
+    ) -> Any:
         operation = self.with_state if output_final_state else self.plain
         if out is None:
             return operation(values)
@@ -75,10 +88,22 @@ Tensor = torch.Tensor
 
 
 def rwkv7(
-    r: Tensor, w: Tensor, k: Tensor, v: Tensor, a: Tensor, b: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
+    r: Tensor,
+    w: Tensor,
+    k: Tensor,
+    v: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
     """RWKV7: dplr with q = r and the log decays g = w, and scale 1 if none is given."""
     values = {"r": r, "w": w, "k": k, "v": v, "a": a, "b": b}
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
@@ -86,29 +111,52 @@ def rwkv7(
 
 
 def dplr(
-    q: Tensor, k: Tensor, v: Tensor, a: Tensor, b: Tensor, g: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """The DPLR delta rule: S_t = diag(e^g_t) S_{t-1} + b_t (S_{t-1}^T a_t)^T + k_t v_t^T, o_t = scale S_t^T q_t.
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    a: Tensor,
+    b: Tensor,
+    g: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
+    """The DPLR delta rule: S_t = diag(e^g_t) S_{t-1} + b_t (S_{t-1}^T a_t)^T + k_t v_t^T, o_t =
+    scale S_t^T q_t.
 
     q, k, a, b: [B, T, H, K]; v: [B, T, H, V]; g: [B, T, H, K], log decays at most 0.
-    scale: default 1 / sqrt(K).  safe_gate, lower_bound: promise that no log decay is below -5, or this.
+    scale: default 1 / sqrt(K).  safe_gate, lower_bound: promise that no log decay is below -5, or
+    this.
     chunk_size: 16, 32 or 64; only rounding depends on it.
     out: written in place of a new o, without torch's dispatcher and without gradients.
 
-    Returns o, [B, T, H, V]; with output_final_state also S_T, [N, H, K, V], f32.  Gradients by all tensors but
-    cu_seqlens.  Raises ValueError for shapes and types that do not fit.
+    Returns o, [B, T, H, V]; with output_final_state also S_T, [N, H, K, V], f32.  Gradients by all
+    tensors but cu_seqlens.  Raises ValueError for shapes and types that do not fit.
     """
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
     return _call("dplr", {"q": q, "k": k, "v": v, "a": a, "b": b, "g": g}, *given)
 
 
 def iplr(
-    q: Tensor, k: Tensor, v: Tensor, a: Tensor, b: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    a: Tensor,
+    b: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
     """dplr whose state does not decay."""
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
     return _call("iplr", {"q": q, "k": k, "v": v, "a": a, "b": b}, *given)
@@ -125,24 +173,43 @@ def kda(
 
 
 def gated_delta_rule(
-    q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
     """With D = diag(e^g_t) S_{t-1}: S_t = D + beta_t k_t (v_t - D^T k_t)^T, o_t = scale S_t^T q_t.
 
-    g: [B, T, H], log decays at most 0; beta: [B, T, H].  k is taken as it is: the rule is stable where beta |k|^2 is at
-    most 2.  The rest is as of dplr.
+    g: [B, T, H], log decays at most 0; beta: [B, T, H].  k is taken as it is: the rule is stable
+    where beta |k|^2 is at most 2.  The rest is as of dplr.
     """
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
     return _call("gated_delta_rule", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
 def delta_rule(
-    q: Tensor, k: Tensor, v: Tensor, beta: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    beta: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
     """gated_delta_rule without a gate."""
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
     return _call("delta_rule", {"q": q, "k": k, "v": v, "beta": beta}, *given)
@@ -159,10 +226,20 @@ def gla(
 
 
 def simple_gla(
-    q: Tensor, k: Tensor, v: Tensor, g: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
     """gla with a gate for each head (the SSD of Mamba 2): g is [B, T, H]."""
     given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
     return _call("simple_gla", {"q": q, "k": k, "v": v, "g": g}, *given)

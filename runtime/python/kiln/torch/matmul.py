@@ -14,7 +14,11 @@ __all__ = ["matmul"]
 _DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 #: What products of types that have no outputs of their own are summed up to.
-_WIDE = {torch.float8_e4m3fn: torch.float32, torch.float8_e5m2: torch.float32, torch.int8: torch.int32}
+_WIDE = {
+    torch.float8_e4m3fn: torch.float32,
+    torch.float8_e5m2: torch.float32,
+    torch.int8: torch.int32,
+}
 
 
 def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -23,7 +27,11 @@ def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
     columns = y.shape[-2 if a["transpose_b"] else -1]
     batch = x.shape[:-2] or y.shape[:-2]
     name = a["out_dtype"]
-    return {"out": x.new_empty((*batch, rows, columns), dtype=_DTYPES[name] if name else _WIDE.get(x.dtype, x.dtype))}
+    return {
+        "out": x.new_empty(
+            (*batch, rows, columns), dtype=_DTYPES[name] if name else _WIDE.get(x.dtype, x.dtype)
+        )
+    }
 
 
 _forward = TorchOperation(
@@ -43,7 +51,9 @@ def _sum_to(gradient: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
 
 class _Matmul(torch.autograd.Function):
     @staticmethod
-    def forward(a: Any, b: Any, bias: Any, scale: Any, precision: Any, out_dtype: Any, ta: bool, tb: bool) -> Any:
+    def forward(
+        a: Any, b: Any, bias: Any, scale: Any, precision: Any, out_dtype: Any, ta: bool, tb: bool
+    ) -> Any:
         return _forward.overload(a, b, bias, scale, None, precision, out_dtype, ta, tb)
 
     @staticmethod
@@ -60,7 +70,9 @@ class _Matmul(torch.autograd.Function):
         d = gradient.to(a.dtype)
 
         def product(x: Any, y: Any, tx: bool, ty: bool) -> Any:
-            if torch.is_grad_enabled() and not torch.compiler.is_compiling():  # of a second derivative
+            if (
+                torch.is_grad_enabled() and not torch.compiler.is_compiling()
+            ):  # of a second derivative
                 return _Matmul.apply(x, y, None, scale, precision, None, tx, ty)
             return _forward.overload(x, y, None, scale, None, precision, None, tx, ty)
 
@@ -89,28 +101,40 @@ def matmul(
 ) -> torch.Tensor:
     """activation(scale a b + bias).
 
-    a: [M, K] or [B, M, K]; b: [K, N] or [B, K, N], of a's type: f32, f16, bf16, or without gradients fp8 (e4m3, e5m2)
-    and i8.  A matrix serves every batch of the other.  transpose_a, transpose_b: a is [K, M], b is [N, K].
+    a: [M, K] or [B, M, K]; b: [K, N] or [B, K, N], of a's type: f32, f16, bf16, or without
+    gradients fp8 (e4m3, e5m2) and i8.  A matrix serves every batch of the other.  transpose_a,
+    transpose_b: a is [K, M], b is [N, K].
     bias: [N], of the result's type.  activation: "relu", "gelu" or "silu", without gradients.
     precision: of f32: "ieee" (default), "tf32" or "tf32x3".
     out: written in place of a new tensor, without torch's dispatcher and without gradients.
 
     Returns [M, N] or [B, M, N], of out_dtype; default: a's type, of fp8 f32, of i8 i32.
-    Raises ValueError for shapes and types that do not fit, NotImplementedError for gradients of an activation.
+    Raises ValueError for shapes and types that do not fit, NotImplementedError for gradients of an
+    activation.
     """
     values = {
-        "a": a, "b": b, "bias": bias, "scale": scale, "activation": activation, "precision": precision,
-        "out_dtype": _name_of(out_dtype), "transpose_a": transpose_a, "transpose_b": transpose_b,
-    }  # fmt: skip
+        "a": a,
+        "b": b,
+        "bias": bias,
+        "scale": scale,
+        "activation": activation,
+        "precision": precision,
+        "out_dtype": _name_of(out_dtype),
+        "transpose_a": transpose_a,
+        "transpose_b": transpose_b,
+    }
     values = cast_for_autocast(values, ("a", "b", "bias"))
     if out is not None:
         _forward.into(values, (out,))
         return out
-    if not (torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (a, b, bias))):
+    if not (
+        torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (a, b, bias))
+    ):
         return _forward(values)
     if activation not in (None, "none"):
         raise NotImplementedError(
-            f"matmul: activation = {activation} has no gradient; leave it out and apply torch's to the result"
+            f"matmul: activation = {activation} has no gradient; leave it out and apply torch's to"
+            " the result"
         )
     names = ("a", "b", "bias", "scale", "precision", "out_dtype", "transpose_a", "transpose_b")
     return _Matmul.apply(*[values[name] for name in names])

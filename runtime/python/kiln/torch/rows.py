@@ -58,7 +58,9 @@ class _LayerNorm(torch.autograd.Function):
         normal = centred * factor
         if ctx.needs_input_grad[0]:
             dn = d if weight is None else d * weight.float()
-            dx = factor * (dn - dn.mean(-1, keepdim=True) - normal * (dn * normal).mean(-1, keepdim=True))
+            dx = factor * (
+                dn - dn.mean(-1, keepdim=True) - normal * (dn * normal).mean(-1, keepdim=True)
+            )
             dx = dx.to(x.dtype)
         if ctx.needs_input_grad[1]:
             dweight = (d * normal).reshape(-1, d.shape[-1]).sum(0).to(weight.dtype)
@@ -74,8 +76,8 @@ def _wants_gradient(*tensors: torch.Tensor | None) -> bool:
 def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor:
     """exp(x - max) / sum along the last dimension.
 
-    x: [..., N]; f32, f16 or bf16.  out: [R, N] or [N] as x, written in place of a new tensor, without torch's
-    dispatcher and without gradients.  Returns x's shape and type.
+    x: [..., N]; f32, f16 or bf16.  out: [R, N] or [N] as x, written in place of a new tensor,
+    without torch's dispatcher and without gradients.  Returns x's shape and type.
     Raises ValueError for types that no kernel takes.
     """
     if out is not None:
@@ -96,7 +98,8 @@ def layer_norm(
 ) -> torch.Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias along the last dimension.
 
-    x: [..., N]; f32, f16 or bf16.  weight, bias: [N], both or none, of x's type.  out: as of softmax.
+    x: [..., N]; f32, f16 or bf16.  weight, bias: [N], both or none, of x's type.  out: as of
+    softmax.
     Returns x's shape and type.  Raises ValueError for shapes and types that do not fit.
     """
     if out is not None:
