@@ -109,6 +109,7 @@ def test_parameters_and_leaves_pass():
     assert torch.equal(kt.softmax(X[:, ::2].T), kt.softmax(X[:, ::2].T.contiguous()))
 
 
+@pytest.mark.skipif(torch.get_default_device().type != "cpu", reason="a GPU is no emulator")
 def test_the_emulator_is_named_once_when_it_is_slow(monkeypatch):
     from kiln.torch import _operation
 

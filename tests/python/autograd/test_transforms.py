@@ -174,7 +174,7 @@ def test_autocast_casts_activations_and_no_gates():
     q, k, v = (t.detach().float().requires_grad_() for t in qkv())
     with pytest.raises((ValueError, NotImplementedError), match="q"):
         kt.attention(q, k, v)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         o = kt.attention(q, k, v)
         product = kt.matmul(q[0, :, 0], k[0, :, 0], transpose_b=True)
         rule = kt.rwkv7(
@@ -186,7 +186,7 @@ def test_autocast_casts_activations_and_no_gates():
     gate = normal(1, 16, 1, 16, dtype=torch.float32, grad=False)
     from kiln.torch._gradients import cast_for_autocast
 
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16):
         assert cast_for_autocast({"q": gate, "g": gate}, ("q",))["g"] is gate
 
 

@@ -36,7 +36,16 @@ def _run(
     name: str, call: Any, tensors: tuple[Any, ...], options: tuple[Any, ...], offsets: tuple[Any, ...] = (),
     **lengths: Any,
 ) -> Any:  # fmt: skip
-    dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs = options
+    (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    ) = options
     if dropout_p:
         _refuse(name, "dropout_p", dropout_p, "give 0.0")
     columns, width = tensors[0].shape[-1], tensors[2].shape[-1]
@@ -73,7 +82,16 @@ def flash_attn_func(
     return_attn_probs=False,
 ):
     """q: [B, S, H, D]; k, v: [B, Sk, Hk, D]; bf16 or f16.  Returns out, [B, S, H, D]."""
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     return _run("flash_attn_func", attention, (q, k, v), options)
 
 
@@ -90,7 +108,16 @@ def flash_attn_kvpacked_func(
     return_attn_probs=False,
 ):
     """As flash_attn_func; kv: [B, Sk, 2, Hk, D]."""
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     return _run("flash_attn_kvpacked_func", attention, (q, *kv.unbind(2)), options)
 
 
@@ -106,7 +133,16 @@ def flash_attn_qkvpacked_func(
     return_attn_probs=False,
 ):
     """As flash_attn_func; qkv: [B, S, 3, H, D]."""
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     return _run("flash_attn_qkvpacked_func", attention, qkv.unbind(2), options)
 
 
@@ -130,8 +166,22 @@ def flash_attn_varlen_func(
 ):
     """q: [T, H, D]; k, v: [Tk, Hk, D]; cu_seqlens_*: [B + 1], int32.  Returns out, [T, H, D]."""
     if block_table is not None:
-        _refuse("flash_attn_varlen_func", "block_table", "a tensor", "give keys and values that are not in pages")
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+        _refuse(
+            "flash_attn_varlen_func",
+            "block_table",
+            "a tensor",
+            "give keys and values that are not in pages",
+        )
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     lengths = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
     offsets = (cu_seqlens_q, cu_seqlens_k)
     return _run("flash_attn_varlen_func", attention_varlen, (q, k, v), options, offsets, **lengths)
@@ -155,9 +205,20 @@ def flash_attn_varlen_kvpacked_func(
 ):
     """As flash_attn_varlen_func; kv: [Tk, 2, Hk, D]."""
     tensors, offsets = (q, *kv.unbind(1)), (cu_seqlens_q, cu_seqlens_k)
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     lengths = {"max_seqlen_q": max_seqlen_q, "max_seqlen_k": max_seqlen_k}
-    return _run("flash_attn_varlen_kvpacked_func", attention_varlen, tensors, options, offsets, **lengths)
+    return _run(
+        "flash_attn_varlen_kvpacked_func", attention_varlen, tensors, options, offsets, **lengths
+    )
 
 
 def flash_attn_varlen_qkvpacked_func(
@@ -174,7 +235,23 @@ def flash_attn_varlen_qkvpacked_func(
     return_attn_probs=False,
 ):
     """As flash_attn_varlen_func; qkv: [T, 3, H, D]."""
-    options = (dropout_p, softmax_scale, causal, window_size, softcap, alibi_slopes, deterministic, return_attn_probs)
+    options = (
+        dropout_p,
+        softmax_scale,
+        causal,
+        window_size,
+        softcap,
+        alibi_slopes,
+        deterministic,
+        return_attn_probs,
+    )
     lengths = {"max_seqlen_q": max_seqlen, "max_seqlen_k": max_seqlen}
     offsets = (cu_seqlens, cu_seqlens)
-    return _run("flash_attn_varlen_qkvpacked_func", attention_varlen, qkv.unbind(1), options, offsets, **lengths)
+    return _run(
+        "flash_attn_varlen_qkvpacked_func",
+        attention_varlen,
+        qkv.unbind(1),
+        options,
+        offsets,
+        **lengths,
+    )

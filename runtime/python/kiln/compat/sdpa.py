@@ -159,7 +159,11 @@ register_flash_attention_impl(NAME, register_fn=_Handle)
 
 
 def enable() -> None:
-    """From now on scaled_dot_product_attention runs Kiln wherever torch chooses flash attention."""
+    """From now on scaled_dot_product_attention runs Kiln wherever torch chooses flash attention.
+
+    On a GPU torch may prefer cuDNN: torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION)
+    leaves it no choice.
+    """
     activate_flash_attention_impl(NAME)
 
 

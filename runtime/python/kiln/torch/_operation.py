@@ -108,7 +108,12 @@ class TorchOperation:
         arguments: list[Any] = [None] * self._length
         for place, value in zip(self._places, values):
             # As FlashAttention does.  Gradients of sums come with strides of 0.
-            if isinstance(value, torch.Tensor) and value.is_cuda and value.dim() and value.stride(-1) != 1:
+            if (
+                isinstance(value, torch.Tensor)
+                and value.is_cuda
+                and value.dim()
+                and value.stride(-1) != 1
+            ):
                 value = value.contiguous()
             arguments[place] = value
         for place, value in zip(self._output_places, outputs):

@@ -106,7 +106,16 @@ def rwkv7(
 ) -> Any:
     """RWKV7: dplr with q = r and the log decays g = w, and scale 1 if none is given."""
     values = {"r": r, "w": w, "k": k, "v": v, "a": a, "b": b}
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("rwkv7", values, *given)
 
 
@@ -139,7 +148,16 @@ def dplr(
     Returns o, [B, T, H, V]; with output_final_state also S_T, [N, H, K, V], f32.  Gradients by all
     tensors but cu_seqlens.  Raises ValueError for shapes and types that do not fit.
     """
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("dplr", {"q": q, "k": k, "v": v, "a": a, "b": b, "g": g}, *given)
 
 
@@ -168,7 +186,16 @@ def kda(
     safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The delta rule with a gate for each channel: g is [B, T, H, K].  The rest is as of gated_delta_rule."""
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("kda", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
@@ -193,7 +220,16 @@ def gated_delta_rule(
     g: [B, T, H], log decays at most 0; beta: [B, T, H].  k is taken as it is: the rule is stable
     where beta |k|^2 is at most 2.  The rest is as of dplr.
     """
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("gated_delta_rule", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
@@ -221,7 +257,16 @@ def gla(
     safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t; g is [B, T, H, K].  The rest is as of dplr."""
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
@@ -241,7 +286,16 @@ def simple_gla(
     out: Tensor | None = None,
 ) -> Any:
     """gla with a gate for each head (the SSD of Mamba 2): g is [B, T, H]."""
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out, safe_gate, lower_bound)
+    given = (
+        scale,
+        initial_state,
+        output_final_state,
+        cu_seqlens,
+        chunk_size,
+        out,
+        safe_gate,
+        lower_bound,
+    )
     return _call("simple_gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
@@ -250,5 +304,10 @@ def _call(
     chunk_size: Any, out: Any, safe_gate: Any = None, lower_bound: Any = None,
 ) -> Any:  # fmt: skip
     states = {"initial_state": initial_state, "cu_seqlens": cu_seqlens}
-    options = {"scale": scale, "safe_gate": safe_gate, "lower_bound": lower_bound, "chunk_size": chunk_size}
+    options = {
+        "scale": scale,
+        "safe_gate": safe_gate,
+        "lower_bound": lower_bound,
+        "chunk_size": chunk_size,
+    }
     return _rules[name]({**tensors, **states, **options}, output_final_state, out)
