@@ -193,9 +193,12 @@ Failure outputsOfCall(const char *name, const Operation &of, const void *call, k
   return fits ? Failure() : wrong(name, "it has " + std::to_string(found) + " outputs", "give room for so many");
 }
 
-/// f(operation), which is made once.
-template <typename F> kiln_status with(const Result<Operation> &of, const char *name, F f) {
-  return guarded([&]() -> Failure { return of ? f(*of) : failureOf(name, of.status()); });
+/// f(operation), which `known` makes at its first call.
+template <typename F> kiln_status with(const Result<Operation> &(*known)(), const char *name, F f) {
+  return guarded([&]() -> Failure {
+    const Result<Operation> &of = known();
+    return of ? f(*of) : failureOf(name, of.status());
+  });
 }
 
 } // namespace
@@ -230,21 +233,18 @@ namespace kiln::door {
 namespace {
 
 /// Nothing is given: in bits what each kind of field has for that.
-void initialise(const char *operation, void *call, std::size_t size) {
-  if (!call)
-    return;
-  std::memset(call, 0, size);
-  std::memcpy(call, &size, sizeof size);
+void initialise(const Operation &of, void *call) {
+  std::memset(call, 0, of.size);
+  std::memcpy(call, &of.size, sizeof of.size);
   const double nan = std::nan("");
   const std::int64_t none = KILN_NOT_GIVEN;
-  for (const Row &row : rows)
-    if (std::strcmp(row.operation, operation) == 0) {
-      char *const at = static_cast<char *>(call) + row.offset;
-      if (row.kind == FieldKind::Number)
-        std::memcpy(at, &nan, sizeof nan);
-      else if (row.kind == FieldKind::Flag || row.kind == FieldKind::Whole)
-        std::memcpy(at, &none, sizeof none);
-    }
+  for (const Row *row : of.fields) {
+    char *const at = static_cast<char *>(call) + row->offset;
+    if (row->kind == FieldKind::Number)
+      std::memcpy(at, &nan, sizeof nan);
+    else if (row->kind == FieldKind::Flag || row->kind == FieldKind::Whole)
+      std::memcpy(at, &none, sizeof none);
+  }
 }
 
 } // namespace
@@ -258,15 +258,21 @@ void initialise(const char *operation, void *call, std::size_t size) {
     return one;                                                                                                        \
   }                                                                                                                    \
   KILN_API void kiln_##operation##_init(kiln_##operation *call) {                                                      \
-    kiln::door::initialise(#operation, call, sizeof *call);                                                            \
+    if (!call)                                                                                                         \
+      return;                                                                                                          \
+    call->size = 0; /* which is refused, if there is no memory for what follows */                                     \
+    kiln::door::with(knownOf_##operation, #operation, [&](const kiln::door::Operation &of) {                           \
+      kiln::door::initialise(of, call);                                                                                \
+      return kiln::door::Failure();                                                                                    \
+    });                                                                                                                \
   }                                                                                                                    \
   KILN_API kiln_status kiln_##operation##_run(const kiln_##operation *call, const kiln_options *options) {             \
-    return kiln::door::with(knownOf_##operation(), #operation, [&](const kiln::door::Operation &of) {                  \
+    return kiln::door::with(knownOf_##operation, #operation, [&](const kiln::door::Operation &of) {                    \
       return kiln::door::runCall(#operation, of, call, options);                                                       \
     });                                                                                                                \
   }                                                                                                                    \
   KILN_API kiln_status kiln_##operation##_workspace(const kiln_##operation *call, std::size_t *bytes) {                \
-    return kiln::door::with(knownOf_##operation(), #operation, [&](const kiln::door::Operation &of) {                  \
+    return kiln::door::with(knownOf_##operation, #operation, [&](const kiln::door::Operation &of) {                    \
       std::vector<kiln::door::FfiValue> &values = kiln::door::emptyValues();                                           \
       if (!bytes)                                                                                                      \
         return kiln::door::wrong(#operation, "argument 'bytes' is NULL", "give the address of a number");              \
@@ -276,7 +282,7 @@ void initialise(const char *operation, void *call, std::size_t size) {
   }                                                                                                                    \
   KILN_API kiln_status kiln_##operation##_outputs(const kiln_##operation *call, kiln_output *outputs,                  \
                                                   std::size_t *count) {                                                \
-    return kiln::door::with(knownOf_##operation(), #operation, [&](const kiln::door::Operation &of) {                  \
+    return kiln::door::with(knownOf_##operation, #operation, [&](const kiln::door::Operation &of) {                    \
       return kiln::door::outputsOfCall(#operation, of, call, outputs, count);                                          \
     });                                                                                                                \
   }

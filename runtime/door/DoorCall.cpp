@@ -80,12 +80,7 @@ Status runOnHost(OperationCall &call) {
       inputs[all[i].name] = copyIn(*call.given[i], typeOf(tensorOf(call, all[i])));
   const std::lock_guard lock(on.calls);
   KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(on.device(), callable, inputs, call.call.options));
-  Status ran = callable.run(on.jit(), *call.planner, placed.call(), {});
-  const std::vector<Finding> findings = on.device().takeFindings();
-  if (!findings.empty())
-    return {StatusCode::Findings, findings.front().toString()};
-  KILN_TRY(std::move(ran));
-  KILN_TRY(on.device().defaultStream().synchronize());
+  KILN_TRY(on.finish(callable.run(on.jit(), *call.planner, placed.call(), {})));
   KILN_ASSIGN(const Arrays results, placed.readOutputs());
   for (std::size_t i = 0; i < all.size(); ++i)
     if (call.given[i] && all[i].output)
@@ -93,14 +88,10 @@ Status runOnHost(OperationCall &call) {
   return {};
 }
 
-/// Without others' word on the stream that tvm-ffi says, which is torch's current one.  Tables of lengths are not read:
-/// upper bounds that follow from them on the host are the shapes'.
+/// On the caller's stream; of callers by tvm-ffi on the one that it says.  Tables of lengths are not read: upper bounds
+/// that follow from them on the host are the shapes'.
 Status runOnGpu(OperationCall &call, const Surroundings *where) {
-  void *native = nullptr;
-  if (where)
-    native = where->stream;
-  else if (TVMFFIEnvGetStream)
-    native = TVMFFIEnvGetStream(call.place.type, call.place.number);
+  void *const native = where ? where->stream : streamSaid(call.place.type, call.place.number);
   if (!call.stream || native != call.native) {
     call.stream = nullptr;
     KILN_ASSIGN(call.stream, call.device->streamOf(native));

@@ -62,6 +62,14 @@ const kernels::Callable::Planner &DoorDevice::plannerOf(const kernels::Callable 
   return planner;
 }
 
+Status DoorDevice::finish(Status launched) {
+  const std::vector<Finding> findings = opened->takeFindings();
+  if (!findings.empty())
+    return {StatusCode::Findings, findings.front().toString()};
+  KILN_TRY(std::move(launched));
+  return opened->defaultStream().synchronize();
+}
+
 Result<Stream *> DoorDevice::streamOf(void *native) {
   if (!native)
     return &opened->defaultStream();

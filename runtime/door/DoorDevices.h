@@ -43,6 +43,8 @@ public:
 
   /// Of a call on the emulator: launches share the device's memory and its findings.
   std::mutex calls;
+  /// The end of such a call: what was found is the answer, whatever the launch says of it.
+  Status finish(Status launched);
 
 private:
   Status open(Place place);

@@ -90,12 +90,13 @@ struct Launch {
     }
     if (!tensor)
       return Status::invalid(where + " is no tensor; the parameter is a pointer to " + wanted.element, "pass an array");
-    KILN_ASSIGN(kernels::TensorType type, checkTensor(where, *tensor));
-    if (!wanted.pointsTo(type.dtype))
-      return Status::invalid(where + " holds " + std::string(dtypeName(type.dtype)) +
+    Tensor window;
+    if (const Status s = readWindow(*tensor, window); !s.ok())
+      return {s.code(), where + " " + s.message(), s.remedy()};
+    if (!wanted.pointsTo(window.dtype))
+      return Status::invalid(where + " holds " + std::string(dtypeName(window.dtype)) +
                                  "; the parameter is a pointer to " + wanted.element,
                              "convert it");
-    const Tensor window = windowOf(*tensor);
     if (place.isGpu()) {
       arguments.add(ArgumentType::Pointer, window.address);
       return {};
@@ -105,6 +106,7 @@ struct Launch {
                     "give an array in C order");
     for (const Copy &other : copies)
       KILN_TRY(checkApart(where, *tensor, other.where, *other.tensor));
+    kernels::TensorType type = typeOf(window);
     const Array data = copyIn(*tensor, type);
     KILN_ASSIGN(std::unique_ptr<Buffer> buffer, on.device().allocate(data.data.size(), where));
     if (!data.data.empty())
@@ -116,16 +118,10 @@ struct Launch {
 
   Status run(DoorDevice &on, Place place, JitKernel &kernel, Dim3 grid) {
     if (place.isGpu()) {
-      void *const native = TVMFFIEnvGetStream ? TVMFFIEnvGetStream(place.type, place.number) : nullptr;
-      KILN_ASSIGN(const std::unique_ptr<Stream> stream, on.device().streamOf(native));
-      return kernel.launch(grid, stream.get(), arguments);
+      KILN_ASSIGN(Stream *const stream, on.streamOf(streamSaid(place.type, place.number)));
+      return kernel.launch(grid, stream, arguments);
     }
-    Status ran = kernel.launch(grid, nullptr, arguments);
-    const std::vector<Finding> findings = on.device().takeFindings();
-    if (!findings.empty())
-      return {StatusCode::Findings, findings.front().toString()};
-    KILN_TRY(std::move(ran));
-    KILN_TRY(on.device().defaultStream().synchronize());
+    KILN_TRY(on.finish(kernel.launch(grid, nullptr, arguments)));
     for (const Copy &copy : copies) {
       Array data{copy.type.dtype, copy.type.shape, {}};
       data.data.resize(copy.type.elements() * dtypeBytes(copy.type.dtype));
@@ -156,7 +152,9 @@ Status launch(const std::string &file, const std::string &entry, Dim3 grid, std:
     return Status::invalid("kernel '" + source.name + "' has " + std::to_string(open->types.size()) +
                                " parameters, the call has " + std::to_string(given.size()) + " arguments",
                            "pass one for each parameter");
-  const std::lock_guard lock(on->calls);
+  std::unique_lock<std::mutex> lock;
+  if (place.isHost())
+    lock = std::unique_lock(on->calls);
   Launch call;
   for (std::size_t i = 0; i < given.size(); ++i)
     KILN_TRY(call.add(*on, place, "argument '" + source.arguments[i].name + "' of kernel '" + source.name + "'",

@@ -112,23 +112,10 @@ Status readWindow(const FfiTensor &t, Tensor &out) {
   return {};
 }
 
-Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &t) {
-  Tensor window;
-  if (const Status s = readWindow(t, window); !s.ok())
-    return Status(s.code(), where + " " + s.message(), s.remedy());
-  return typeOf(window);
-}
-
 kernels::TensorType typeOf(const Tensor &window) {
   kernels::TensorType out{window.dtype, {}};
   for (unsigned d = 0; d < window.rank; ++d)
     out.shape.push_back(static_cast<std::uint64_t>(window.shape[d]));
-  return out;
-}
-
-Tensor windowOf(const FfiTensor &t) {
-  Tensor out;
-  (void)readWindow(t, out);
   return out;
 }
 

@@ -18,9 +18,6 @@ namespace kiln::door {
 /// "has .."; but for one nothing is allocated.
 Status readWindow(const FfiTensor &tensor, Tensor &window);
 
-/// Its type and shape, or what is wrong with it; `where` names the operation and the argument.
-Result<kernels::TensorType> checkTensor(const std::string &where, const FfiTensor &tensor);
-
 /// DLPack's code and bits of a type that has them: every one but raw bits.
 struct DlType {
   std::uint8_t code, bits;
@@ -28,8 +25,6 @@ struct DlType {
 DlType dlTypeOf(DType type);
 
 kernels::TensorType typeOf(const Tensor &window);
-/// Of a tensor that readWindow accepts.
-Tensor windowOf(const FfiTensor &tensor);
 
 /// The elements in C order.
 Array copyIn(const FfiTensor &tensor, const kernels::TensorType &type);

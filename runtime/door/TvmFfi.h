@@ -56,8 +56,8 @@ enum FfiType : std::int32_t {
   ffiTensorPointer = 7, ///< an FfiTensor
   ffiText = 8,          ///< ends with a zero
   ffiSmallText = 11,
-  ffiTextObject = 65,  ///< an FfiBytes behind the object's header
-  ffiTensorObject = 70 ///< an FfiTensor behind the object's header
+  ffiTextObject = 65,  ///< an FfiBytes after the object's header
+  ffiTensorObject = 70 ///< an FfiTensor after the object's header
 };
 constexpr std::size_t ffiHeaderBytes = 24; ///< of an object
 
@@ -65,6 +65,11 @@ extern "C" {
 __attribute__((weak)) void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 __attribute__((weak)) void *TVMFFIEnvGetStream(std::int32_t deviceType, std::int32_t device);
 __attribute__((weak)) int TVMFFIStringFromByteArray(const FfiBytes *bytes, FfiValue *result);
+}
+
+/// The stream that tvm-ffi says, which is torch's current one; nullptr: none.
+inline void *streamSaid(std::int32_t deviceType, std::int32_t device) {
+  return TVMFFIEnvGetStream ? TVMFFIEnvGetStream(deviceType, device) : nullptr;
 }
 
 /// The tensor that the value is; nullptr: it is none.

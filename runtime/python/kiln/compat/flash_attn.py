@@ -33,9 +33,13 @@ def _refuse(function: str, argument: str, value: Any, remedy: str) -> None:
 
 
 def _run(
-    name: str, call: Any, tensors: tuple[Any, ...], options: tuple[Any, ...], offsets: tuple[Any, ...] = (),
+    name: str,
+    call: Any,
+    tensors: tuple[Any, ...],
+    options: tuple[Any, ...],
+    offsets: tuple[Any, ...] = (),
     **lengths: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     (
         dropout_p,
         softmax_scale,

@@ -51,7 +51,7 @@ class TorchOperation:
     """One overload in torch.ops.kiln.
 
     name: of libkiln's operation.
-    inputs: names of the tensors that it takes, in the order of the schema; `?` behind a name: it
+    inputs: names of the tensors that it takes, in the order of the schema; `?` after a name: it
     may be None.
     options: names of the options that it takes, after the tensors; each may be None.
     outputs: makes the outputs' tensors, fake ones for fake inputs.

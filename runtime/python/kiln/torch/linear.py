@@ -181,11 +181,23 @@ def iplr(
 
 
 def kda(
-    q: Tensor, k: Tensor, v: Tensor, g: Tensor, beta: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """The delta rule with a gate for each channel: g is [B, T, H, K].  The rest is as of gated_delta_rule."""
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    beta: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
+    """The delta rule with a gate for each channel: g is [B, T, H, K].  The rest is as of
+    gated_delta_rule."""
     given = (
         scale,
         initial_state,
@@ -252,11 +264,22 @@ def delta_rule(
 
 
 def gla(
-    q: Tensor, k: Tensor, v: Tensor, g: Tensor, *, scale: float | None = None,
-    initial_state: Tensor | None = None, output_final_state: bool = False, cu_seqlens: Tensor | None = None,
-    safe_gate: bool = False, lower_bound: float | None = None, chunk_size: int | None = None, out: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t; g is [B, T, H, K].  The rest is as of dplr."""
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    g: Tensor,
+    *,
+    scale: float | None = None,
+    initial_state: Tensor | None = None,
+    output_final_state: bool = False,
+    cu_seqlens: Tensor | None = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    chunk_size: int | None = None,
+    out: Tensor | None = None,
+) -> Any:
+    """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t; g is [B, T, H, K].  The rest is as
+    of dplr."""
     given = (
         scale,
         initial_state,
@@ -300,9 +323,17 @@ def simple_gla(
 
 
 def _call(
-    name: str, tensors: dict[str, Any], scale: Any, initial_state: Any, output_final_state: bool, cu_seqlens: Any,
-    chunk_size: Any, out: Any, safe_gate: Any = None, lower_bound: Any = None,
-) -> Any:  # fmt: skip
+    name: str,
+    tensors: dict[str, Any],
+    scale: Any,
+    initial_state: Any,
+    output_final_state: bool,
+    cu_seqlens: Any,
+    chunk_size: Any,
+    out: Any,
+    safe_gate: Any = None,
+    lower_bound: Any = None,
+) -> Any:
     states = {"initial_state": initial_state, "cu_seqlens": cu_seqlens}
     options = {
         "scale": scale,
