@@ -34,6 +34,13 @@ private:
   void send();
   void receive();
   void kill() { ::kill(process, SIGKILL); }
+  /// At the deadline, or when somebody cancels.
+  bool isOver() const { return Clock::now() >= deadline || (spec.cancelled && spec.cancelled->load()); }
+  /// How long to wait for something to happen.
+  int patience() const {
+    constexpr int look = 50; // for who cancels
+    return spec.cancelled ? std::min(look, millisecondsLeft(deadline)) : millisecondsLeft(deadline);
+  }
 
   const ProcessSpec &spec;
   const Clock::time_point deadline;
@@ -81,10 +88,10 @@ void Run::exchange() {
         {channel.get(), static_cast<short>(POLLIN | (sent < spec.request.size() ? POLLOUT : 0)), 0},
         {printed.get(), POLLIN, 0},
     };
-    const int ready = ::poll(waits, 2, millisecondsLeft(deadline));
+    const int ready = ::poll(waits, 2, patience());
     if (ready < 0 && errno == EINTR)
       continue;
-    if (ready <= 0 || Clock::now() >= deadline) { // it may print without end
+    if (ready < 0 || isOver()) { // it may print without end
       end.timedOut = true;
       kill();
       return;
@@ -108,7 +115,7 @@ void Run::wait() {
       break;
     if (ended < 0 && errno != EINTR)
       return; // The application waits for all children itself or ignores SIGCHLD: the end stays unknown.
-    if (Clock::now() >= deadline && !end.timedOut) {
+    if (isOver() && !end.timedOut) {
       end.timedOut = true;
       kill();
       continue;

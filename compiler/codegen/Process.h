@@ -10,6 +10,7 @@
 
 #include "support/Status.h"
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -24,14 +25,15 @@ struct ProcessSpec {
   bool channel = false;     ///< open the socket, send `request`, read until the program closes it
   std::string_view request; ///< must outlive the run
   std::size_t maxResponseBytes = 0;
-  int niceness = 0;                      ///< 19: processors that nobody else wants
-  std::size_t maxOutputBytes = 64 << 10; ///< of standard output and error together, the last ones are kept
+  const std::atomic<bool> *cancelled = nullptr; ///< the program is killed soon after it becomes true
+  int niceness = 0;                             ///< 19: processors that nobody else wants
+  std::size_t maxOutputBytes = 64 << 10;        ///< of standard output and error together, the last ones are kept
 };
 
 struct ProcessEnd {
   int exitStatus = -1;   ///< -1: ended by a signal, or unknown
   int signal = 0;        ///< the signal that ended it
-  bool timedOut = false; ///< it was killed at the deadline
+  bool timedOut = false; ///< it was killed at the deadline, or cancelled
   bool overflow = false; ///< it was killed for sending more than maxResponseBytes
   std::string output;
   std::string response;

@@ -6,6 +6,7 @@
 #include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
 #include "kernels/attention/SumOrder.h"
+#include "kernels/support/CallWords.h"
 
 namespace kiln::kernels {
 namespace {
@@ -345,6 +346,29 @@ Status AttentionBackwardOperation::planBias(const AttentionBackwardArguments &a,
   KILN_ASSIGN(const Dim3 grid, gridOf(name(), blocks));
   return plan.launch(*kernel, grid, named<"parts">(parts), named<"dbias">(sums), named<"sequences">(sequences),
                      named<"heads_of_bias">(shared));
+}
+
+std::optional<std::string> AttentionBackwardOperation::callText(const AttentionBackwardArguments &a) const {
+  const AttentionArguments &of = a.of;
+  if (of.functions.given() || of.blockMask || !of.aux.empty() || of.q.rank != (of.cuQ ? 3 : 4))
+    return std::nullopt;
+  const CallTensor tensors[] = {{"q", of.q},
+                                {"k", of.k},
+                                {"v", of.v},
+                                {"o", of.o},
+                                {"lse", of.lse},
+                                {"do", a.dO},
+                                {"dlse", a.dlse},
+                                {"sink", of.sink},
+                                {"alibi", of.alibi},
+                                {"bias", of.bias},
+                                {"cu_seqlens_q", of.cuQ},
+                                {"cu_seqlens_k", of.cuK},
+                                {"seqused_q", of.usedQ},
+                                {"seqused_k", of.usedK},
+                                {"dsink", a.dsink},
+                                {"dbias", a.dbias}};
+  return callWords(name(), tensors, optionValuesOf(a));
 }
 
 } // namespace kiln::kernels

@@ -58,6 +58,7 @@ public:
 
 protected:
   Status plan(const AttentionBackwardArguments &arguments, Plan &plan) const override;
+  std::optional<std::string> callText(const AttentionBackwardArguments &arguments) const override;
 
 private:
   Result<JitKernel *> kernelOf(AttentionBackwardLaunch launch, DType element,

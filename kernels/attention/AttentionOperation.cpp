@@ -4,6 +4,7 @@
 #include "kernels/attention/AttentionHooks.h"
 #include "kernels/attention/AttentionShape.h"
 #include "kernels/attention/AttentionTiling.h"
+#include "kernels/support/CallWords.h"
 
 namespace kiln::kernels {
 
@@ -95,6 +96,27 @@ Status AttentionOperation::plan(const AttentionArguments &a, Plan &plan) const {
         named<"cap">(a.softcap), options...);
   };
   return withOptionArguments(a, ofEveryHead(a.bias, batch, heads), /*ofKeys=*/false, launch);
+}
+
+/// Heads in groups and packed rows of one side have no words.
+std::optional<std::string> AttentionOperation::callText(const AttentionArguments &a) const {
+  if (a.functions.given() || a.blockMask || !a.aux.empty() || a.q.rank != (a.cuQ ? 3 : 4))
+    return std::nullopt;
+  const CallTensor tensors[] = {{"q", a.q},
+                                {"k", a.k},
+                                {"v", a.v},
+                                {"lse", a.lse},
+                                {"sink", a.sink},
+                                {"alibi", a.alibi},
+                                {"bias", a.bias},
+                                {"cu_seqlens_q", a.cuQ},
+                                {"cu_seqlens_k", a.cuK},
+                                {"seqused_q", a.usedQ},
+                                {"seqused_k", a.usedK},
+                                {"q_descale", a.descaleQ},
+                                {"k_descale", a.descaleK},
+                                {"v_descale", a.descaleV}};
+  return callWords(name(), tensors, optionValuesOf(a));
 }
 
 } // namespace kiln::kernels

@@ -94,6 +94,7 @@ public:
 
 protected:
   Status plan(const AttentionArguments &arguments, Plan &plan) const override;
+  std::optional<std::string> callText(const AttentionArguments &arguments) const override;
 
 private:
   Result<AttentionConfig> configOf(const AttentionArguments &arguments) const;

@@ -4,6 +4,7 @@
 #include "kernels/attention_decode/AttentionAppend.h"
 #include "kernels/attention_decode/AttentionDecodeChecks.h"
 #include "kernels/attention_decode/AttentionDecodeTiling.h"
+#include "kernels/support/CallWords.h"
 
 namespace kiln::kernels {
 namespace {
@@ -178,6 +179,27 @@ Status AttentionDecodeOperation::plan(const AttentionDecodeArguments &a, Plan &p
   KILN_ASSIGN(const Dim3 gridOfRows, gridOf(name(), ceilDiv(rows, combine.rows) * pairs));
   return plan.launch(*second, gridOfRows, named<"partial_o">(partialO), named<"partial_lse">(partialLse), named<"o">(o),
                      named<"lse">(lse), named<"sink">(sink));
+}
+
+std::optional<std::string> AttentionDecodeOperation::callText(const AttentionDecodeArguments &a) const {
+  const CallTensor tensors[] = {{"q", a.q},
+                                {"k_cache", a.kCache},
+                                {"v_cache", a.vCache},
+                                {"lse", a.lse},
+                                {"cache_seqlens", a.cacheSeqlens},
+                                {"k_new", a.kNew},
+                                {"v_new", a.vNew},
+                                {"rotary_cos", a.rotaryCos},
+                                {"rotary_sin", a.rotarySin},
+                                {"page_table", a.pageTable},
+                                {"cache_batch_idx", a.cacheBatchIdx},
+                                {"leftpad_k", a.leftPadK},
+                                {"sink", a.sink},
+                                {"alibi", a.alibi},
+                                {"q_descale", a.descaleQ},
+                                {"k_descale", a.descaleK},
+                                {"v_descale", a.descaleV}};
+  return callWords(name(), tensors, optionValuesOf(a));
 }
 
 } // namespace kiln::kernels

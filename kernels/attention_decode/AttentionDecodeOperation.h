@@ -80,6 +80,7 @@ public:
 
 protected:
   Status plan(const AttentionDecodeArguments &arguments, Plan &plan) const override;
+  std::optional<std::string> callText(const AttentionDecodeArguments &arguments) const override;
 
 private:
   /// The code for a call, with what the caller leaves open chosen, but for `split`.

@@ -190,4 +190,16 @@ Status ChunkBackward::plan(ChunkBackwardCall call, Plan &plan) const {
                         named<"dgate_of_head">(in.gate == GateKind::Head ? dg : none), named<"dbeta">(call.dBeta));
 }
 
+std::optional<std::string> ChunkBackward::callText(const ChunkBackwardCall &call, OptionValues options) const {
+  std::vector<CallTensor> tensors{{"initial_state", call.in.initialState},
+                                  {"cu_seqlens", call.in.cuSeqlens},
+                                  {"do", call.dO},
+                                  {"dht", call.dFinal},
+                                  {"dh0", call.dInitial},
+                                  {"saved", call.saved}};
+  for (const NamedTensor &input : RuleTensorList(words, call.in))
+    tensors.emplace_back(input.name, *input.tensor);
+  return callWords(words.operation, tensors, std::move(options));
+}
+
 } // namespace kiln::kernels

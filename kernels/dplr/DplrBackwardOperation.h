@@ -11,6 +11,7 @@
 #include "kernels/dplr/ChunkOptions.h"
 #include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
+#include "kernels/support/CallWords.h"
 
 namespace kiln::kernels {
 
@@ -93,6 +94,8 @@ public:
   ChunkBackward(Jit &jit, DplrWords words, std::optional<float> scale) : words(words), jit(jit), scale(scale) {}
   Status check(ChunkBackwardCall call) const;
   Status plan(ChunkBackwardCall call, Plan &plan) const;
+  /// In words (CallWords.h).
+  std::optional<std::string> callText(const ChunkBackwardCall &call, OptionValues options) const;
 
   const DplrWords words;
 
@@ -114,6 +117,9 @@ public:
 protected:
   Status plan(const Arguments &arguments, Plan &plan) const override {
     return backward.plan(backwardCallOf(arguments), plan);
+  }
+  std::optional<std::string> callText(const Arguments &arguments) const override {
+    return backward.callText(backwardCallOf(arguments), optionValuesOf(arguments));
   }
 
 private:

@@ -120,4 +120,14 @@ Status ChunkForward::plan(const ChunkForwardCall &call, Plan &plan) const {
                      named<"sequences">(static_cast<std::int32_t>(in.sequences())));
 }
 
+std::optional<std::string> ChunkForward::callText(const ChunkForwardCall &call, OptionValues options) const {
+  std::vector<CallTensor> tensors{{"initial_state", call.in.initialState},
+                                  {"cu_seqlens", call.in.cuSeqlens},
+                                  {"final_state", call.finalState},
+                                  {"saved", call.saved}};
+  for (const NamedTensor &input : RuleTensorList(words, call.in))
+    tensors.emplace_back(input.name, *input.tensor);
+  return callWords(words.operation, tensors, std::move(options));
+}
+
 } // namespace kiln::kernels

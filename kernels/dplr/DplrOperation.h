@@ -11,6 +11,7 @@
 #include "kernels/dplr/ChunkOptions.h"
 #include "kernels/dplr/KeptChunks.h"
 #include "kernels/dplr/Segments.h"
+#include "kernels/support/CallWords.h"
 
 namespace kiln::kernels {
 
@@ -117,6 +118,8 @@ public:
   ChunkForward(Jit &jit, DplrWords words) : words(words), jit(jit) {}
   Status check(const ChunkForwardCall &call) const;
   Status plan(const ChunkForwardCall &call, Plan &plan) const;
+  /// In words (CallWords.h).
+  std::optional<std::string> callText(const ChunkForwardCall &call, OptionValues options) const;
 
   const DplrWords words;
 
@@ -138,6 +141,9 @@ public:
 protected:
   Status plan(const Arguments &arguments, Plan &plan) const override {
     return forward.plan(forwardCallOf(arguments), plan);
+  }
+  std::optional<std::string> callText(const Arguments &arguments) const override {
+    return forward.callText(forwardCallOf(arguments), optionValuesOf(arguments));
   }
 
 private:

@@ -3,6 +3,7 @@
 #include "compiler/target/MatrixUnits.h"
 #include "kernels/support/Grid.h"
 
+#include "kernels/support/CallWords.h"
 #include <algorithm>
 #include <cmath>
 
@@ -341,6 +342,16 @@ Status MatmulOperation::finish(const MatmulArguments &a, const MatmulConfig &who
   return plan.launch(*kernel, grid, named<"parts">(sumsIn(workspace, sums, {z.batch, parts, z.rows, z.columns})),
                      named<"out">(inBatches(a.out, z.batch)), named<"bias">(c.bias ? *a.bias : Tensor()),
                      named<"other">(c.other ? inBatches(*a.other, z.batch) : Tensor()), named<"scale">(a.scale));
+}
+
+std::optional<std::string> MatmulOperation::callText(const MatmulArguments &a) const {
+  if (epilogue || a.other || !a.deterministic)
+    return std::nullopt;
+  OptionValues options = optionValuesOf(a);
+  if (a.out.dtype != matmulOutTypes(a.a.dtype).front())
+    options["out_dtype"] = std::string(dtypeName(a.out.dtype));
+  const CallTensor tensors[] = {{"a", a.a}, {"b", a.b}, {"bias", a.bias}};
+  return callWords(name(), tensors, std::move(options));
 }
 
 } // namespace kiln::kernels

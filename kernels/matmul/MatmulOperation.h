@@ -74,6 +74,7 @@ public:
 
 protected:
   Status plan(const MatmulArguments &arguments, Plan &plan) const override;
+  std::optional<std::string> callText(const MatmulArguments &arguments) const override;
 
 private:
   Result<MatmulConfig> configOf(const MatmulArguments &arguments) const;

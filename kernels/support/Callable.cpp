@@ -1,5 +1,7 @@
 #include "kernels/support/Callable.h"
 
+#include "kernels/support/CallWords.h"
+
 #include "support/Text.h"
 
 #include <algorithm>
@@ -17,8 +19,8 @@ Status Callable::run(Jit &jit, const Call &call, const RunOptions &options) cons
 
 Status Callable::run(Jit &jit, const Planner &planner, const Call &call, const RunOptions &options) const {
   const PlanFunction described = [&](Plan &plan) { return planner(call, plan); };
-  RunPlan launches(jit, name(), options, described);
-  return described(launches);
+  const CallText text = [&] { return callWords(*this, call); };
+  return RunPlan::run(jit, name(), options, described, text);
 }
 
 CompileFuture Callable::prepareAsync(Jit &jit, const Call &call) const {

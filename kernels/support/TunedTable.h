@@ -5,7 +5,12 @@
 // itself.  The first call of a bucket reads the kernel cache (kiln/Tuned.h), and the answer is remembered, also that
 // there is none.
 //
-// Invariants: a remembered answer is found without a lock or an allocation; values that no option takes are as none.
+// Where calls are tuned in the background, a call that finds none has a sweep begun, and a later one takes what that
+// kept.  The first answer stays: calls that are prepared, measured or recorded into graphs go on with it, and those
+// whose caller's workspace is too small for the later one.
+//
+// Invariants: a remembered answer is found without a lock or an allocation; values that no option takes are as none;
+// within one call a question has one answer.
 // Calls with functions of their own (members of the configuration that have no text) have no tuned values: nothing
 // would tell one function from another.
 //
@@ -15,6 +20,7 @@
 
 #include "kernels/support/KernelTable.h"
 #include "kernels/support/Tiling.h"
+#include "kiln/Plan.h"
 
 #include <bit>
 
@@ -92,13 +98,31 @@ public:
       key.hash = (key.hash ^ static_cast<std::size_t>(key.buckets[i])) * 0x9E3779B97F4A7C15u;
     }
     const auto is = [&](const Entry &e) { return e.key == key && e.config == config; };
-    if (const Entry *known = entries.find(is))
-      return known->tiling;
-    T tiling = ask(jit, question, config, sizes);
-    if (tiling.given() && !fits(tiling))
-      tiling = {};
-    // The first answer counts: a call's workspace and its launches agree.
-    return entries.add({key, config, tiling}, is).tiling;
+    const Entry *entry = entries.find(is);
+    if (!entry) {
+      std::optional<T> tiling = ask(jit, questionOf(question, config, sizes), question.depth, fits);
+      std::unique_ptr<Later> later;
+      if (!tiling && jit.tunedGeneration())
+        later = std::make_unique<Later>();
+      // The first answer counts: a call's workspace and its launches agree.
+      entry = &entries.add({key, config, tiling.value_or(T()), std::move(later)}, is);
+    }
+    if (!entry->later) [[likely]]
+      return entry->tiling;
+    RunPlan *const run = RunPlan::running(jit);
+    const std::uint64_t now = run ? run->tunedGeneration() : 0;
+    if (!now)
+      return entry->tiling;
+    const Answer *answer = newest(*entry->later, now);
+    if (!answer || !(answer->tiling || answer->generation == now)) {
+      TunedQuestion asked = questionOf(question, config, sizes);
+      std::optional<T> tiling = ask(jit, asked, question.depth, fits);
+      if (!tiling)
+        if (std::optional<std::string> words = run->words())
+          jit.tuneInBackground(asked, std::move(*words));
+      answer = &entry->later->add({now, tiling}, [&](const Answer &a) { return a.generation == now; });
+    }
+    return answer->tiling ? *answer->tiling : entry->tiling;
   }
 
 private:
@@ -108,13 +132,31 @@ private:
     Types types;
     bool operator==(const Key &) const = default;
   };
+  /// What the cache said when this many sweeps had ended; none: nothing was kept.
+  struct Answer {
+    std::uint64_t generation;
+    std::optional<T> tiling;
+  };
+  using Later = AddOnlyList<Answer>;
   struct Entry {
     Key key;
     C config;
     T tiling;
+    std::unique_ptr<Later> later; ///< null: the first answer is the only one
   };
 
-  static T ask(Jit &jit, const Question &question, const C &config, std::span<const TunedSize> sizes) {
+  /// Of those that a call of generation `now` may take.
+  static const Answer *newest(const Later &answers, std::uint64_t now) {
+    const Answer *out = nullptr;
+    (void)answers.find([&](const Answer &a) {
+      if (a.generation <= now && (!out || a.generation > out->generation))
+        out = &a;
+      return false;
+    });
+    return out;
+  }
+
+  static TunedQuestion questionOf(const Question &question, const C &config, std::span<const TunedSize> sizes) {
     TunedQuestion asked;
     asked.operation = question.operation, asked.part = question.part;
     asked.types = dtypeName(question.types.element);
@@ -124,8 +166,17 @@ private:
       asked.configuration += (asked.configuration.empty() ? "" : ", ") + field.name + "=" + field.value.text;
     asked.sizes = bucketsText(sizes);
     asked.options = tilingOptions<T>(question.part, question.depth);
-    const std::optional<TunedValues> values = jit.tuned(asked);
-    return values ? tilingOf<T>(*values, question.depth).value_or(T()) : T();
+    return asked;
+  }
+
+  /// Nothing: nothing is kept.
+  template <typename Fits>
+  static std::optional<T> ask(Jit &jit, const TunedQuestion &question, bool depth, const Fits &fits) {
+    const std::optional<TunedValues> values = jit.tuned(question);
+    if (!values)
+      return std::nullopt;
+    const T tiling = tilingOf<T>(*values, depth).value_or(T());
+    return tiling.given() && !fits(tiling) ? T() : tiling;
   }
 
   AddOnlyList<Entry> entries;

@@ -12,10 +12,49 @@ std::size_t Plan::bytesOf(std::span<const WorkspacePart> parts) {
   return out;
 }
 
+static thread_local RunPlan *innermost = nullptr;
+
+Status RunPlan::run(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call,
+                    const CallText &text) {
+  {
+    RunPlan plan(jit, operation, options, call, text);
+    Status s = call(plan);
+    if (!plan.isTooLarge) [[likely]]
+      return s;
+  }
+  RunPlan plan(jit, operation, options, call, text, /*takesLater=*/false);
+  return call(plan);
+}
+
+RunPlan::RunPlan(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call,
+                 const CallText &text, bool takesLater)
+    : jit(jit), operation(operation), options(options), call(call), text(text), outer(innermost) {
+  if (!takesLater)
+    generation = 0;
+  innermost = this;
+}
+RunPlan::~RunPlan() {
+  innermost = outer;
+}
+
+RunPlan *RunPlan::running(const Jit &jit) {
+  return innermost && &innermost->jit == &jit ? innermost : nullptr;
+}
+
+std::uint64_t RunPlan::tunedGeneration() {
+  if (!generation) {
+    const std::uint64_t now = jit.tunedGeneration();
+    Stream &stream = options.stream ? *options.stream : jit.device().defaultStream();
+    generation = now && !stream.isCapturing() ? now : 0;
+  }
+  return *generation;
+}
+
 Result<DeviceAddress> RunPlan::reserve(std::span<const WorkspacePart> parts) {
   const std::size_t needed = bytesOf(parts);
   if (needed == 0)
     return DeviceAddress(0);
+  isTooLarge = options.workspace && options.workspaceBytes < needed && tunedGeneration() > 1;
   return chooseWorkspace(jit, operation, needed, options);
 }
 
@@ -27,6 +66,9 @@ Status RunPlan::add(JitKernel &kernel, Dim3 grid, const GivenArguments &argument
 /// A failure shows again where the kernel that it is about is launched.
 void RunPlan::missed() {
   prepared = true;
+  if (jit.recordsCalls())
+    if (const std::optional<std::string> line = words())
+      jit.recordCall(*line);
   PlanListing list;
   if (call(list).ok() && list.launches.size() > 1)
     (void)prepareAll(call, options.stream);

@@ -12,6 +12,7 @@
 #include "runtime/cache/KernelCache.h"
 #include "runtime/cache/Layer.h"
 #include "runtime/jit/AssemblerChoice.h"
+#include "runtime/jit/BackgroundTuner.h"
 #include "runtime/jit/CompileQueue.h"
 #include "runtime/jit/CompilerLibrary.h"
 #include "runtime/jit/ForkGuard.h"
@@ -73,6 +74,11 @@ public:
   std::optional<TunedValues> tuned(const TunedQuestion &question);
   Status keepTuned(const TunedQuestion &question, const TunedValues &values, const TunedOrigin &origin);
 
+  /// In use only while something is tuned in the background.
+  std::uint64_t tunedGeneration() const { return generation.load(std::memory_order_acquire); }
+  void tuneInBackground(const TunedQuestion &question, std::string words);
+  void recordCall(const std::string &words);
+
   Status afterFork() const;
   Stream &streamOf(Stream *stream) const { return stream ? *stream : device.defaultStream(); }
   JitCounters counters() const;
@@ -105,7 +111,13 @@ private:
     bool operator==(const PluginState &) const = default;
   };
 
+  std::optional<TunedValues> answerTo(const TunedQuestion &question);
   Result<cache::KeyText> tunedKey(const TunedQuestion &question);
+  void tuneNow(const BackgroundTuner::Job &job, const std::function<Status()> &sweep,
+               const std::atomic<bool> &isEnding);
+  /// `kiln`, where the compiler is, and settings with which it answers this Jit's questions.
+  Result<BackgroundTuner::Program> tuningProgram();
+  std::unique_ptr<BackgroundTuner> makeTuner();
   Result<KeyParts> keyParts(const KernelSource &source, std::string classes);
   Result<PluginState> pluginState() const;
   Result<std::shared_ptr<CompilerLibrary>> compilerLibrary();
@@ -123,7 +135,10 @@ private:
   std::unordered_map<std::string, std::unique_ptr<const LoadedKernel>> loaded; ///< by whole key
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights;            ///< by whole key
   std::atomic<std::uint64_t> compiles{0}, diskHits{0}, sharedHits{0}, diskMisses{0}, loads{0}, failures{0};
-  std::unique_ptr<CompileQueue> queue; ///< last: it ends before the rest goes
+  std::atomic<std::uint64_t> generation; ///< 0: nothing is tuned in the background
+  // Last: they end before the rest goes.
+  std::unique_ptr<CompileQueue> queue;
+  std::unique_ptr<BackgroundTuner> tuner; ///< null: nothing is tuned in the background
 };
 
 } // namespace kiln

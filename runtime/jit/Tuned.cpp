@@ -64,6 +64,10 @@ Result<cache::KeyText> JitService::tunedKey(const TunedQuestion &question) {
 std::optional<TunedValues> JitService::tuned(const TunedQuestion &question) {
   if (options.onTunedQuestion)
     options.onTunedQuestion(question);
+  return answerTo(question);
+}
+
+std::optional<TunedValues> JitService::answerTo(const TunedQuestion &question) {
   if (!options.knobs.tuned || forkGuard.forked() || (!disk && layers.empty()))
     return std::nullopt;
   const Result<cache::KeyText> key = tunedKey(question);

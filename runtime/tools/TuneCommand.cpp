@@ -4,8 +4,8 @@
 #include "runtime/tools/CallList.h"
 #include "runtime/tools/Commands.h"
 #include "runtime/tools/Report.h"
-#include "runtime/tools/TuneCall.h"
 #include "runtime/tools/TuneMeasurer.h"
+#include "runtime/tools/TuneOptions.h"
 #include "runtime/tools/TuneRemote.h"
 #include "runtime/tools/TuneReport.h"
 #include "runtime/tune/Export.h"
@@ -21,28 +21,12 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <sys/prctl.h>
 #include <thread>
+#include <unistd.h>
 
 namespace kiln::tools {
 namespace {
-
-struct Options {
-  TuneRequest request;
-  std::vector<std::string> words, checkWith;
-  std::string search = "model", shapes, journal, replay, exported, compared, output;
-  std::uint64_t seed = 1;
-  std::size_t keep = 64, budget = 0;
-  std::optional<std::size_t> confirm;
-  bool save = false, noSave = false;
-  double seconds = 0, timeout = 300;
-  unsigned jobs = 0;
-  std::string devices;     ///< "0-3"
-  std::string queue, work; ///< addresses
-  bool mpi = false;
-  double idle = 0, silence = 15;
-  std::string answer; ///< of a process that measures: predicted or timed
-  bool dryRun = false;
-};
 
 /// A signal handler has nothing else.
 std::atomic<bool> interrupted{false};
@@ -71,7 +55,7 @@ private:
 
 class Tune {
 public:
-  explicit Tune(const Options &options) : o(options) {}
+  explicit Tune(const TuneOptions &options) : o(options) {}
 
   int operator()() {
     const Status s = execute();
@@ -99,12 +83,17 @@ private:
       return merge();
     if (!o.replay.empty())
       return replay();
-    if (o.words.size() != 1)
+    if (!o.calls.empty() &&
+        (!o.words.empty() || !o.shapes.empty() || !o.request.with.empty() || !o.request.dtype.empty()))
+      return Status::invalid("--calls '" + o.calls + "' names kernels, types and sizes",
+                             "leave out the kernel, --dtype, --with and --shapes");
+    if (o.calls.empty() && o.words.size() != 1)
       return Status::invalid("one kernel is tuned at a time; " + std::to_string(o.words.size()) + " were named",
                              "write kiln tune KERNEL");
-    KILN_TRY(checkNumbers());
+    KILN_TRY(checkNumbers(o));
     TuneRequest request = o.request;
-    request.kernel = o.words[0];
+    if (o.calls.empty())
+      request.kernel = o.words[0];
     if (!o.devices.empty()) {
       if (!request.run.device.empty() || !request.run.target.empty())
         return Status::invalid("--devices " + o.devices + " goes with no --device or --target",
@@ -121,7 +110,7 @@ private:
       RemoteMeasurer measurer(std::move(run));
       return ranks->serve([&](const std::string &asked) { return measurer.answer(asked); });
     }
-    return o.shapes.empty() ? tuneCall(request) : tuneShapes(request);
+    return isList() ? tuneList(request) : tuneCall(request);
   }
 
   /// --queue or --mpi.
@@ -158,7 +147,7 @@ private:
     if (!o.words.empty() || !o.queue.empty() || o.mpi || !o.journal.empty() || !o.replay.empty() || o.dryRun)
       return Status::invalid("--work takes kernels and calls from the queue, and keeps no journal",
                              "leave out the kernel, --queue, --mpi, --journal, --replay and --dry-run");
-    KILN_TRY(checkNumbers());
+    KILN_TRY(checkNumbers(o));
     std::vector<std::string> named;
     if (!o.devices.empty()) {
       KILN_ASSIGN(named, gpusNamed(o.devices));
@@ -172,16 +161,47 @@ private:
     return {};
   }
 
+  bool isList() const { return !o.shapes.empty() || !o.calls.empty(); }
+
+  /// The call of a line; nothing: its kernel has nothing to tune.
+  Result<std::optional<TuneRequest>> requestOf(const ListedCall &call, TuneRequest request) const {
+    using Out = std::optional<TuneRequest>;
+    if (o.calls.empty()) {
+      request.with.insert(request.with.end(), call.words.begin(), call.words.end());
+      return Out(std::move(request));
+    }
+    KILN_ASSIGN(CallWords words, parseCallWords(call));
+    if (words.kernels.size() != 1 || words.dtypes.size() > 1)
+      return Status::invalid("a line is one call: one kernel of one type", "write a line for each");
+    KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(words.kernels[0]));
+    const std::vector<kernels::OptionInfo> options = family->callable->options();
+    if (o.request.set.empty() && std::ranges::all_of(options, [](const auto &p) { return p.candidates.empty(); }))
+      return Out();
+    request.kernel = words.kernels[0], request.with = std::move(words.with);
+    if (!words.dtypes.empty())
+      request.dtype = words.dtypes[0];
+    return Out(std::move(request));
+  }
+
+  Status tuneLine(const ListedCall &call, const TuneRequest &request) {
+    KILN_ASSIGN(const std::optional<TuneRequest> one, requestOf(call, request));
+    if (one)
+      return tuneCall(*one);
+    report["skipped"] = true;
+    if (!o.request.run.json)
+      std::printf("%s: %s has no tuned parameters\n", call.where.c_str(), call.words[0].c_str());
+    return {};
+  }
+
   /// One sweep after the other, each with a journal in the folder; one that finds nothing does not end the rest.
-  Status tuneShapes(const TuneRequest &request) {
-    KILN_ASSIGN(const std::vector<ListedCall> calls, readCallList(o.shapes));
+  Status tuneList(const TuneRequest &request) {
+    const std::string &file = o.calls.empty() ? o.shapes : o.calls;
+    KILN_ASSIGN(const std::vector<ListedCall> calls, readCallList(file));
     Json sweeps = Json::array();
     Status problem;
     for (const ListedCall &call : calls) {
-      TuneRequest one = request;
-      one.with.insert(one.with.end(), call.words.begin(), call.words.end());
       report = Json::object();
-      Status s = tuneCall(one).withContext(call.where);
+      Status s = tuneLine(call, request).withContext(call.where);
       if (!s.ok()) {
         report["error"] = {{"message", s.message()}, {"remedy", s.remedy()}};
         if (!o.request.run.json)
@@ -196,7 +216,9 @@ private:
     }
     report = {{"sweeps", std::move(sweeps)}};
     if (report["sweeps"].empty())
-      return Status::invalid("'" + o.shapes + "' names no call", "write the words of --with of a call on each line");
+      return Status::invalid("'" + file + "' names no call",
+                             o.calls.empty() ? "write the words of --with of a call on each line"
+                                             : "write a call on each line, KERNEL [--dtype DTYPE] [--with NAME=V ..]");
     return problem;
   }
 
@@ -331,7 +353,7 @@ private:
     if (o.journal.empty())
       return {};
     std::string file = o.journal;
-    if (!o.shapes.empty()) {
+    if (isList()) {
       std::error_code error;
       std::filesystem::create_directories(o.journal, error);
       if (error)
@@ -464,22 +486,7 @@ private:
     return tune::exportJournal(contents, o.exported, &other);
   }
 
-  Status checkNumbers() const {
-    if (o.keep == 0)
-      return Status::invalid("--keep 0 leaves no configuration", "give at least 1");
-    if (o.confirm == std::size_t(1))
-      return Status::invalid("--confirm 1: one configuration has none to be compared with", "give 0, or 2 or more");
-    if (o.jobs > 256)
-      return Status::invalid("--jobs " + std::to_string(o.jobs) + ": 1 to 256", "give the number of cores");
-    if (!(o.silence >= 0.1) || o.silence > 3600 || o.idle < 0)
-      return Status::invalid("--patience is 0.1 to 3600 seconds, --idle 0 or more",
-                             "leave --patience out for 15 seconds, and --idle to wait for ever");
-    if (!(o.timeout > 0) || o.seconds < 0)
-      return Status::invalid("--timeout is more than 0 seconds, --time 0 or more");
-    return {};
-  }
-
-  const Options &o;
+  const TuneOptions &o;
   bool isQuiet = false;
   std::unique_ptr<tune::MpiRanks> ranks;
   std::unique_ptr<tune::Carrier> queue;
@@ -491,99 +498,17 @@ private:
 } // namespace
 
 void addTuneCommand(CLI::App &app, int &exitStatus) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TuneOptions>();
   CLI::App *c = app.add_subcommand("tune", "Find the fastest configuration of a library kernel for a call");
-  c->add_option("words", o->words, "a kernel of the library; or merge OUT A B..; or a journal, with --export")
-      ->type_name("KERNEL");
-  c->add_option("--dtype", o->request.dtype, "type (default: the kernel's first)")->type_name("DTYPE");
-  c->add_option("--with", o->request.with, "NAME=SHAPE, NAME=FILE.npy or NAME=V of the call, as in kiln bench")
-      ->type_name("NAME=V")
-      ->allow_extra_args(false);
-  c->add_option(
-       "--shapes", o->shapes,
-       "a text file with a call a line, each the words of --with with blanks between them; # begins a comment. "
-       "The calls are tuned one after the other; --journal names a folder then")
-      ->type_name("FILE");
-  c->add_option("--set", o->request.set,
-                "NAME=V1,V2: the values that are tried of a parameter, in place of its own; also of an option that is "
-                "not tuned")
-      ->type_name("NAME=V1,V2")
-      ->allow_extra_args(false);
-  c->add_option("--check-with", o->checkWith,
-                "on the emulator: NAME=SHAPE or NAME=V of the call that is run whole and checked; default: as --with, "
-                "without --with the kernel's own small calls")
-      ->type_name("NAME=V")
-      ->allow_extra_args(false);
-  c->add_option("--device", o->request.run.device, "auto (default), cuda:N or emulator:TARGET")->type_name("NAME");
-  c->add_option("--target", o->request.run.target, "the same as --device emulator:TARGET")->type_name("TARGET");
-  addCodeTarget(*c, o->request.run);
-  c->add_option(
-       "--devices", o->devices,
-       "GPUs of this host that measure, each one configuration at a time: 0-3 or 0,2; all of one kind. What is "
-       "the best is confirmed on the first one")
-      ->type_name("N-M");
-  c->add_flag(
-      "--flush-l2", o->request.flushL2,
-      "on a GPU: fill the L2 with other data before each launch that is timed (default; the emulator has no L2)");
-  c->add_flag("--no-flush-l2", o->request.noFlushL2, "let launches that are timed follow each other")
-      ->excludes("--flush-l2");
-  c->add_flag("--dry-run", o->dryRun, "show the space and what is rejected and why; compile nothing");
-  c->add_option("--keep", o->keep, "configurations that are compiled, the best in the model's order (default: 64)")
-      ->type_name("K");
-  c->add_option("--search", o->search, tune::searchNames() + " (default: model)")->type_name("NAME");
-  c->add_option("--seed", o->seed, "of the search")->type_name("N");
-  c->add_option("--budget", o->budget, "configurations to measure; 0 (default): all that are kept")->type_name("N");
-  c->add_option("--time", o->seconds, "seconds after which no measurement begins; 0 (default): no limit")
-      ->type_name("S");
-  c->add_option("--confirm", o->confirm,
-                "the best K are measured again, in turn, six rounds; 0: none (default: 3, on the emulator 0)")
-      ->type_name("K");
-  c->add_flag(
-      "--save", o->save,
-      "keep the winner in the kernel cache, for later calls that leave their tuned options open (default: if the "
-      "call's default was measured too)");
-  c->add_flag("--no-save", o->noSave, "keep no winner")->excludes("--save");
-  c->add_option("--timeout", o->timeout, "seconds that each step of a configuration may take (default: 300)")
-      ->type_name("S");
-  c->add_option("--jobs", o->jobs,
-                "configurations that are compiled at a time, ahead of what the GPU measures (default: the cores less "
-                "one for each GPU, at most 8 for each); on the emulator also predicted and checked (default: 1)")
-      ->type_name("N");
-  c->add_option("--journal", o->journal, "file that keeps each result at once; an older one is continued")
-      ->type_name("FILE");
-  c->add_option(
-       "--queue", o->queue,
-       "a Redis server: what is started there by kiln tune --work measures, on any host; what it holds is signed "
-       "with KILN_CACHE_SECRET")
-      ->type_name("ADDRESS[#NAME]");
-  c->add_option("--work", o->work, "measure for the sweeps of a queue, until Ctrl-C; goes with --device or --devices")
-      ->type_name("ADDRESS[#NAME]");
-  c->add_flag("--mpi", o->mpi, "started by mpirun -n N: rank 0 has the sweep, the others measure");
-  c->add_option("--idle", o->idle, "of --work: seconds without work after which it ends; 0 (default): none")
-      ->type_name("S");
-  c->add_option("--patience", o->silence,
-                "seconds of silence after which a worker counts as lost, and the queue's server as gone (default: 15)")
-      ->type_name("S");
-  c->add_option("--replay", o->replay, "a journal in place of a device: compares searches")->type_name("JOURNAL");
-  c->add_option("--export", o->exported,
-                "write a journal as t4 (schema T4 1.0.0 of Kernel Tuner), csv, or html: a page to look at")
-      ->type_name("FORMAT");
-  c->add_option("--compare", o->compared, "of --export html: a journal of another sweep, shown next to it")
-      ->type_name("JOURNAL");
-  c->add_option("-o,--output", o->output, "of --export: a file in place of standard output")->type_name("FILE");
-  c->add_flag("--json", o->request.run.json, "one JSON object on standard output");
-  // Not for people: what a sweep starts to measure.
-  c->add_option("--answer", o->answer)->check(CLI::IsMember({"predicted", "timed"}))->group("");
-  c->add_option("--sweep-process", o->request.sweepProcess)->group("");
-  c->footer("On a GPU batches are timed until the median is known to half a percent; on the emulator the time is the "
-            "performance model's.\n"
-            "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"
-            "Examples:\n"
-            "  kiln tune matmul --dtype bf16 --target sm_90a --set block_k=64 --set stages=3,4 --dry-run\n"
-            "Exit status: 0 good, 1 no configuration is good, 2 input, 3 compile, 4 device or interrupted.");
+  declare(*c, *o);
   c->callback([o, &exitStatus] {
     if (o->request.run.device == "auto")
       o->request.run.device.clear();
+    if (o->endsWith) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != o->endsWith) // that one has ended already
+        return;
+    }
     if (o->answer.empty()) {
       exitStatus = Tune(*o)();
       return;

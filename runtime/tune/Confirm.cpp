@@ -29,7 +29,14 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
       out.push_back({e, {}, 0, false});
   std::stable_sort(out.begin(), out.end(),
                    [](const Confirmed &a, const Confirmed &b) { return isBetter(a.entry, b.entry); });
-  out.resize(std::min(out.size(), options.best));
+  std::vector<Confirmed> rest(
+      std::make_move_iterator(out.begin() + static_cast<std::ptrdiff_t>(std::min(out.size(), options.best))),
+      std::make_move_iterator(out.end()));
+  out.resize(out.size() - rest.size());
+  if (options.best > 0)
+    for (Confirmed &c : rest)
+      if (c.entry.isDefault)
+        out.push_back(std::move(c));
   const auto isInterrupted = [&] { return options.interrupted && options.interrupted->load(); };
   std::size_t whole = 0; // rounds
   std::vector<Confirmed> failures;

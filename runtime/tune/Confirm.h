@@ -1,8 +1,8 @@
 //===- Confirm.h - The best few, measured again in turn -----------------------===//
 //
 // A sweep measures each configuration once, minutes apart: clocks and temperature change meanwhile, and of many equal
-// ones the luckiest looks best.  So the best few are measured again, one after the other and back again, round by
-// round: what drifts is the same for all of them.
+// ones the luckiest looks best.  So the best few, and what the call takes where nothing is tuned, are measured again,
+// one after the other and back again, round by round: what drifts is the same for all of them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_TUNE_CONFIRM_H
@@ -27,8 +27,8 @@ struct ConfirmOptions {
   const std::atomic<bool> *interrupted = nullptr; ///< ends it; the rounds before count
 };
 
-/// The best of `entries`, the fastest first, those that are not good any more last.  Fewer than two: nothing is
-/// measured, and nothing returned.
+/// The best of `entries` and the default, the fastest first, those that are not good any more last.  Fewer than two:
+/// nothing is measured, and nothing returned.
 Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const Measure &measure,
                                        const ConfirmOptions &options);
 

@@ -31,8 +31,8 @@ public:
   /// Checks and launches.
   Status run() const {
     const RunOptions with{.workspace = bytes ? workspace->address() : 0, .workspaceBytes = bytes};
-    RunPlan launches(*jit, name, with, describe);
-    return describe(launches);
+    const CallText text;
+    return RunPlan::run(*jit, name, with, describe, text);
   }
 
   std::string name;

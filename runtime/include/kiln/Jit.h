@@ -165,6 +165,18 @@ public:
   /// already do not see it.
   Status keepTuned(const TunedQuestion &question, const TunedValues &values, const TunedOrigin &origin);
 
+  /// 0: nothing is tuned in the background (KILN_TUNE_BACKGROUND).  Else from 1 on, one more after each sweep: what
+  /// had no answer may have one.
+  std::uint64_t tunedGeneration() const;
+  /// Has a sweep of the call begun, once a question, unless another process keeps an answer first.  Does not wait.
+  /// `words`: the call, as after `kiln bench`.
+  void tuneInBackground(const TunedQuestion &question, std::string words);
+
+  /// Whether calls are written to a list (KILN_RECORD_CALLS).
+  bool recordsCalls() const;
+  /// Adds a call, in the words after `kiln bench`, unless the list has it.
+  void recordCall(const std::string &words);
+
   JitCounters counters() const;
 
 private:

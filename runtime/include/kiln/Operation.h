@@ -37,8 +37,8 @@ public:
   Status run(const Arguments &arguments, const RunOptions &options = {}) const {
     KILN_TRY(check(arguments));
     const PlanFunction call = planned(arguments);
-    RunPlan launches(*jitValue, name(), options, call);
-    return plan(arguments, launches);
+    const CallText text = [this, &arguments] { return callText(arguments); };
+    return RunPlan::run(*jitValue, name(), options, call, text);
   }
   /// Compiles what `run` would launch, all kernels at once; launches nothing.  `stream`: inside a capture this fails.
   Status prepare(const Arguments &arguments, Stream *stream = nullptr) const {
@@ -66,6 +66,8 @@ public:
 protected:
   /// The call, for arguments that `check` accepts.
   virtual Status plan(const Arguments &arguments, Plan &plan) const = 0;
+  /// The call as it is written to lists, and as `kiln tune` reads it (Plan.h); nothing: it is in no list.
+  virtual std::optional<std::string> callText(const Arguments &) const { return std::nullopt; }
   Jit &jit() const { return *jitValue; }
 
 private:

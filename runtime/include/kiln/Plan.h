@@ -77,11 +77,30 @@ using PlanFunction = std::function<Status(Plan &)>;
 Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std::size_t needed,
                                       const RunOptions &options);
 
+/// A call in the words after `kiln bench`, "softmax --dtype f16 --with x=4096x128"; nothing: no words say it.
+using CallText = std::function<std::optional<std::string>()>;
+
 /// Launches.  The first launch whose code is not there yet has the code of the whole call compiled, in parallel.
 class RunPlan final : public Plan, private MissHandler {
 public:
-  RunPlan(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call)
-      : jit(jit), operation(operation), options(options), call(call) {}
+  /// One call.  Where a workspace of the caller's is too small for values that were tuned meanwhile, it is described
+  /// once more with those that it was measured for.
+  static Status run(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call,
+                    const CallText &text);
+
+  /// What is given by reference outlives the plan, which belongs to its thread.  `takesLater`: see tunedGeneration.
+  RunPlan(Jit &jit, std::string_view operation, const RunOptions &options, const PlanFunction &call,
+          const CallText &text, bool takesLater = true);
+  ~RunPlan();
+  RunPlan(const RunPlan &) = delete;
+  RunPlan &operator=(const RunPlan &) = delete;
+
+  /// The call of `jit` that this thread runs; null: none.
+  static RunPlan *running(const Jit &jit);
+  /// Of tuned values (Jit::tunedGeneration), the same for the whole call; 0: it takes none that came later than its
+  /// first ones, as it is recorded into a graph.
+  std::uint64_t tunedGeneration();
+  std::optional<std::string> words() const { return text ? text() : std::nullopt; }
 
 private:
   Result<DeviceAddress> reserve(std::span<const WorkspacePart> parts) override;
@@ -92,7 +111,11 @@ private:
   std::string_view operation;
   const RunOptions &options;
   const PlanFunction &call;
+  const CallText &text;
+  RunPlan *const outer; ///< that this thread was running before
+  std::optional<std::uint64_t> generation;
   bool prepared = false;
+  bool isTooLarge = false; ///< with values that were tuned later, for the caller's workspace; nothing was launched
 };
 
 /// Adds up the workspace; launches nothing.

@@ -1,0 +1,126 @@
+// A program's call is tuned by the real `kiln tune` while the program goes on, and what calls it makes is a list that
+// `kiln warm` and `kiln tune --calls` read.
+#include "kernels/support/Family.h"
+#include "kernels/support/Runner.h"
+#include "tests/cli/Program.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace kiln::test {
+namespace {
+
+using Json = nlohmann::json;
+using namespace kernels;
+
+class TuneBackgroundCliTest : public CachedCliTest {
+protected:
+  std::string read(const std::string &name) const {
+    std::ifstream in(file(name));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+};
+
+TEST_F(TuneBackgroundCliTest, ACallIsTunedWhileTheProgramGoesOn) {
+  auto device = openDevice("emulator:sm_90a");
+  ASSERT_TRUE(device.ok());
+  JitOptions options;
+  options.knobs.cacheDir = file("cache");
+  options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
+  options.knobs.tuneBackground = knob::Number(2);
+  std::vector<TunedQuestion> asked;
+  options.onTunedQuestion = [&](const TunedQuestion &q) { asked.push_back(q); };
+  auto jit = Jit::create(**device, options);
+  ASSERT_TRUE(jit.ok()) << jit.status().toString();
+  const Callable &matmul = *(*findFamily("matmul"))->callable;
+  const Callable::Planner planner = matmul.bind(**jit);
+  Arrays inputs;
+  for (const char *name : {"a", "b"}) {
+    Array &array = inputs[name] = Array{DType::BF16, {64, 64}, std::vector<std::byte>(64 * 64 * 2)};
+    for (std::size_t i = 0; i < 64 * 64; ++i) { // numbers from 1 to 1.99, whose products bf16 rounds
+      const auto bits = static_cast<std::uint16_t>(0x3f80 + (i * 37 + (*name == 'a' ? 5 : 11)) % 128);
+      std::memcpy(array.data.data() + 2 * i, &bits, 2);
+    }
+  }
+  const auto run = [&]() -> std::vector<std::byte> {
+    auto placed = PlacedCall::create(**device, matmul, inputs, {});
+    EXPECT_TRUE(placed.ok()) << placed.status().toString();
+    const Status s = matmul.run(**jit, planner, placed->call(), {});
+    EXPECT_TRUE(s.ok()) << s.toString();
+    const Result<Arrays> outputs = placed->readOutputs();
+    EXPECT_TRUE(outputs.ok()) << outputs.status().toString();
+    return outputs->at("out").data;
+  };
+  const std::vector<std::byte> first = run();
+  ASSERT_EQ(asked.size(), 2u); // the second time as a call that runs
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
+  while (!HasFailure() && (*jit)->tunedGeneration() == 1 && std::chrono::steady_clock::now() < end) {
+    EXPECT_EQ(run(), first);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ASSERT_EQ((*jit)->tunedGeneration(), 2u);
+  EXPECT_EQ(asked.size(), 2u); // remembered
+  EXPECT_EQ(run(), first);
+  EXPECT_EQ(asked.size(), 3u); // and asked once more
+  options.knobs.tuneBackground = {};
+  const auto later = Jit::create(**device, options);
+  EXPECT_TRUE((*later)->tuned(asked[0]));
+}
+
+TEST_F(TuneBackgroundCliTest, RecordedCallsAreWarmedAndTuned) {
+  const std::vector<std::vector<std::string>> calls = {
+      {"softmax", "--dtype", "f16", "--with", "x=8x100"},
+      {"matmul", "--dtype", "bf16", "--with", "a=64x64", "--with", "b=64x64"},
+      {"rwkv7", "--with", "r=1x64x1x16", "--with", "w=1x64x1x16", "--with", "k=1x64x1x16", "--with", "v=1x64x1x16",
+       "--with", "a=1x64x1x16", "--with", "b=1x64x1x16", "--with", "final_state=1", "--with", "safe_gate"}};
+  for (std::vector<std::string> words : calls) {
+    words.insert(words.begin(), "bench");
+    words.insert(words.end(),
+                 {"--device", "emulator:sm_80", "--record-calls", file("calls"), "--cache-dir", file("cache")});
+    const Outcome o = kiln(words);
+    ASSERT_EQ(o.status, 0) << o.err;
+  }
+  const std::string list = read("calls");
+  EXPECT_EQ(std::ranges::count(list, '\n'), 3) << list;
+  EXPECT_NE(list.find("softmax --dtype f16 --with x=8x100\n"), std::string::npos) << list;
+  EXPECT_NE(list.find(" --with final_state=1 --with safe_gate\n"), std::string::npos) << list;
+  const Outcome warm = kiln({"warm", file("calls"), "--device", "emulator:sm_80", "--cache-dir", file("cache")});
+  EXPECT_EQ(warm.status, 0) << warm.err;
+  EXPECT_NE(warm.out.find("3 calls for sm_80: 0 kernels compiled"), std::string::npos) << warm.out;
+  const Outcome tune = kiln({"tune", "--calls", file("calls"), "--target", "sm_90a", "--dry-run", "--json"});
+  EXPECT_EQ(tune.status, 0) << tune.err;
+  const Json sweeps = Json::parse(tune.out)["sweeps"];
+  ASSERT_EQ(sweeps.size(), 3u);
+  EXPECT_EQ(sweeps[0]["skipped"], true); // softmax has no tuned parameters
+  EXPECT_EQ(sweeps[1]["kernel"], "matmul");
+  EXPECT_EQ(sweeps[2]["kernel"], "rwkv7");
+  EXPECT_NE(sweeps[2]["call"].dump().find("safe_gate"), std::string::npos);
+}
+
+TEST_F(TuneBackgroundCliTest, AListNamesItsKernels) {
+  std::ofstream(file("calls")) << "matmul add\nmatmul --dtype bf16 --with a=64x64\n";
+  const Outcome wrong = kiln({"tune", "--calls", file("calls"), "--target", "sm_90a", "--dry-run"});
+  EXPECT_EQ(wrong.status, 2) << wrong.out;
+  EXPECT_NE(wrong.err.find("line 1: a line is one call"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("line 2: "), std::string::npos) << wrong.err;
+  for (const std::vector<std::string> &more :
+       {std::vector<std::string>{"matmul"}, {"--with", "a=64x64"}, {"--dtype", "bf16"}}) {
+    std::vector<std::string> words = {"tune", "--calls", file("calls"), "--target", "sm_90a", "--dry-run"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome o = kiln(words);
+    EXPECT_EQ(o.status, 2) << o.out;
+    EXPECT_NE(o.err.find("names kernels, types and sizes"), std::string::npos) << o.err;
+  }
+}
+
+/// A sweep whose program is gone does not begin.
+TEST_F(TuneBackgroundCliTest, ItEndsWithItsProgram) {
+  const Outcome o = kiln({"tune", "matmul", "--dtype", "bf16", "--with", "a=64x64", "--with", "b=64x64", "--target",
+                          "sm_90a", "--ends-with", "1", "--journal", file("journal")});
+  EXPECT_EQ(o.out, "");
+  EXPECT_EQ(read("journal"), "");
+}
+
+} // namespace
+} // namespace kiln::test
