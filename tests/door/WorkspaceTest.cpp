@@ -1,5 +1,7 @@
 // A caller's workspace: a call says how many bytes it needs, takes exactly these, and refuses fewer by name.
-#include "tests/door/NullCall.h"
+#include "runtime/door/bench/NullCall.h"
+
+#include <gtest/gtest.h>
 
 using namespace kiln;
 using namespace kiln::door;
@@ -8,7 +10,10 @@ namespace {
 
 struct DoorWorkspace : NullCall, testing::Test {
   void make(const std::string &name) {
-    ASSERT_NO_FATAL_FAILURE(NullCall::make(name));
+    JitOptions options;
+    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
+    options.diskCache = false;
+    ASSERT_EQ(NullCall::make(name, std::move(options)).toString(), "");
     ASSERT_EQ(workspaceOf(*family, values, bytes).toString(), "");
   }
   /// The call with a workspace of `size` bytes as its last argument.

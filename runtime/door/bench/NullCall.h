@@ -3,32 +3,27 @@
 // A small call of a family, as the library describes it and as arguments by position, on "GPU" 77.
 //
 //===----------------------------------------------------------------------===//
-#ifndef KILN_TESTS_DOOR_NULLCALL_H
-#define KILN_TESTS_DOOR_NULLCALL_H
+#ifndef KILN_RUNTIME_DOOR_BENCH_NULLCALL_H
+#define KILN_RUNTIME_DOOR_BENCH_NULLCALL_H
 
 #include "kernels/support/Runner.h"
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/jit/bench/NullDevice.h"
 
-#include <gtest/gtest.h>
-
 namespace kiln::door {
 
 inline constexpr Place nullPlace{2, 77};
 
-/// The device of `nullPlace`, which does nothing.
-inline DoorDevice &nothing() {
-  static DoorDevice *const one = [] {
+/// The device of `nullPlace`, which does nothing; made at the first call.
+inline Result<DoorDevice *> nothing(JitOptions options) {
+  static const Result<DoorDevice *> one = [&]() -> Result<DoorDevice *> {
     auto device = std::make_unique<NullDevice>();
-    JitOptions options;
-    options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
-    options.diskCache = false;
-    auto jit = Jit::create(*device, std::move(options));
-    DoorDevice::lend(nullPlace, std::move(device), std::move(*jit));
-    return *DoorDevice::of(nullPlace);
+    KILN_ASSIGN(auto jit, Jit::create(*device, std::move(options)));
+    DoorDevice::lend(nullPlace, std::move(device), std::move(jit));
+    return DoorDevice::of(nullPlace);
   }();
-  return *one;
+  return one;
 }
 
 /// A tensor of a call as a caller has it.
@@ -47,21 +42,18 @@ inline FfiTensor tensorLike(const Tensor &t, std::uint8_t code, std::uint8_t bit
 
 struct NullCall {
   /// A small call of the family as the library describes it, and as arguments by position.
-  void make(const std::string &name) {
+  Status make(const std::string &name, JitOptions options) {
     using namespace kernels;
-    const auto found = findFamily(name);
-    ASSERT_TRUE(found.ok());
-    family = *found;
+    KILN_ASSIGN(on, nothing(std::move(options)));
+    KILN_ASSIGN(family, findFamily(name));
     const Callable &callable = *family->callable;
+    planner = &on->plannerOf(callable);
     const DType type = callable.takes(DType::BF16) ? DType::BF16 : callable.dtypes().front();
-    const auto samples = samplesOf(*family);
-    ASSERT_TRUE(samples.ok());
-    const Sample sample = (*samples)->calls(type, SampleUse::Demo, false).front();
-    const auto inputs = sampleInputs(nothing().jit(), *family, sample, 1);
-    ASSERT_TRUE(inputs.ok()) << inputs.status().toString();
-    auto created = PlacedCall::create(nothing().device(), callable, *inputs, sample.options);
-    ASSERT_TRUE(created.ok()) << created.status().toString();
-    placed = std::make_unique<PlacedCall>(std::move(*created));
+    KILN_ASSIGN(const Samples *samples, samplesOf(*family));
+    const Sample sample = samples->calls(type, SampleUse::Demo, false).front();
+    KILN_ASSIGN(const Arrays inputs, sampleInputs(on->jit(), *family, sample, 1));
+    KILN_ASSIGN(PlacedCall created, PlacedCall::create(on->device(), callable, inputs, sample.options));
+    placed = std::make_unique<PlacedCall>(std::move(created));
     const Call &call = placed->call();
     tensors.reserve(call.tensors.size());
     for (const TensorParameter &p : callable.tensors()) {
@@ -92,15 +84,18 @@ struct NullCall {
       }
       values.push_back(value);
     }
+    return {};
   }
   Failure throughDoor() {
     const Surroundings where{nullptr, workspace.address(), workspace.size()};
     return run(*family, values, &where);
   }
-  Status direct(const kernels::Callable::Planner &planner) {
-    return family->callable->run(nothing().jit(), planner, placed->call(),
+  Status direct() {
+    return family->callable->run(on->jit(), *planner, placed->call(),
                                  {.workspace = workspace.address(), .workspaceBytes = workspace.size()});
   }
+  DoorDevice *on = nullptr;
+  const kernels::Callable::Planner *planner = nullptr;
   const kernels::Family *family = nullptr;
   std::unique_ptr<kernels::PlacedCall> placed;
   std::vector<FfiTensor> tensors;
@@ -112,4 +107,4 @@ struct NullCall {
 
 } // namespace kiln::door
 
-#endif // KILN_TESTS_DOOR_NULLCALL_H
+#endif // KILN_RUNTIME_DOOR_BENCH_NULLCALL_H
