@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import kiln.torch as kt
-from kiln.compat import flash_attn
+from kiln.compat import fla, flash_attn
 
 RECORD = pathlib.Path(__file__).with_name("signatures.txt")
 DENSE = (
@@ -31,6 +31,35 @@ FLASH_ATTENTION_2 = {
     "flash_attn_varlen_qkvpacked_func": f"(qkv, cu_seqlens, max_seqlen, {DENSE})",
 }
 
+STATE = "scale=None, initial_state=None, output_final_state=False"
+PACKED = "cu_seqlens=None, cu_seqlens_cpu=None"
+DPLR = (
+    f"initial_state=None, output_final_state=False, {PACKED}, safe_gate=False, chunk_size=None,"
+    " disable_recompute=False, cp_context=None, lower_bound=None"
+)
+NORM, SIGMOID = "use_qk_l2norm_in_kernel=False", "use_beta_sigmoid_in_kernel=False"
+#: fla 0.6.0, fla/ops.
+FLASH_LINEAR_ATTENTION = {
+    "chunk_dplr_delta_rule": f"(q, k, v, a, b, gk, scale=None, {DPLR}, **kwargs)",
+    "chunk_rwkv7": f"(r, w, k, v, a, b, scale=1.0, {DPLR})",
+    "chunk_iplr_delta_rule": f"(q, k, v, a, b, {STATE}, {PACKED}, **kwargs)",
+    "chunk_gated_delta_rule": (
+        f"(q, k, v, g, beta, {STATE}, {NORM}, {SIGMOID}, allow_neg_eigval=False,"
+        f" state_v_first=False, {PACKED}, chunk_indices=None, cp_context=None, **kwargs)"
+    ),
+    "chunk_kda": (
+        f"(q, k, v, g, beta, {STATE}, {NORM}, use_gate_in_kernel=False, {SIGMOID},"
+        " allow_neg_eigval=False, safe_gate=False, lower_bound=None, disable_recompute=False,"
+        f" return_intermediate_states=False, state_v_first=False, {PACKED}, cp_context=None,"
+        " use_graph=False, max_num_seqs=None, **kwargs)"
+    ),
+    "chunk_delta_rule": f"(q, k, v, beta, {STATE}, {NORM}, {PACKED}, **kwargs)",
+    "chunk_gla": f"(q, k, v, g, {STATE}, state_v_first=False, {PACKED})",
+    "chunk_simple_gla": (
+        f"(q, k, v, g=None, g_gamma=None, {STATE}, state_v_first=False, {PACKED}, **kwargs)"
+    ),
+}
+
 
 def signatures():
     lines = [
@@ -50,6 +79,11 @@ def test_signatures_are_those_on_record():
 @pytest.mark.parametrize("name", flash_attn.__all__)
 def test_flash_attention_2(name):
     assert str(inspect.signature(getattr(flash_attn, name))) == FLASH_ATTENTION_2[name]
+
+
+@pytest.mark.parametrize("name", FLASH_LINEAR_ATTENTION)
+def test_flash_linear_attention(name):
+    assert str(inspect.signature(getattr(fla, name))) == FLASH_LINEAR_ATTENTION[name]
 
 
 def test_every_function_documents_its_tensors():
