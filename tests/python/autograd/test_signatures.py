@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import kiln.torch as kt
-from kiln.compat import fla, flash_attn
+from kiln.compat import fla, flash_attn, flash_attn_3, flash_attn_4
 
 RECORD = pathlib.Path(__file__).with_name("signatures.txt")
 DENSE = (
@@ -29,6 +29,60 @@ FLASH_ATTENTION_2 = {
         f"(q, kv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, {DENSE})"
     ),
     "flash_attn_varlen_qkvpacked_func": f"(qkv, cu_seqlens, max_seqlen, {DENSE})",
+    "flash_attn_with_kvcache": (
+        "(q, k_cache, v_cache, k=None, v=None, rotary_cos=None, rotary_sin=None,"
+        " cache_seqlens=None, cache_batch_idx=None, cache_leftpad=None, block_table=None,"
+        " softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0,"
+        " rotary_interleaved=True, alibi_slopes=None, num_splits=0, return_softmax_lse=False)"
+    ),
+}
+DESCALES = "q_descale=None, k_descale=None, v_descale=None"
+CHUNKED = "window_size=(-1, -1), attention_chunk=0, softcap=0.0"
+OF_3 = (
+    f"softmax_scale=None, causal=False, qv=None, {DESCALES}, {CHUNKED}, num_splits=1,"
+    " pack_gqa=None, deterministic=False, sm_margin=0, return_attn_probs=False"
+)
+#: flash_attn_3 3.0.0b1, hopper/flash_attn_interface.py.
+FLASH_ATTENTION_3 = {
+    "flash_attn_func": f"(q, k, v, {OF_3})",
+    "flash_attn_qkvpacked_func": (
+        f"(qkv, softmax_scale=None, causal=False, {DESCALES}, {CHUNKED}, deterministic=False,"
+        " num_heads_q=None, sm_margin=0, return_attn_probs=False)"
+    ),
+    "flash_attn_varlen_func": (
+        "(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, seqused_q=None,"
+        f" seqused_k=None, {OF_3})"
+    ),
+    "flash_attn_with_kvcache": (
+        "(q, k_cache, v_cache, k=None, v=None, qv=None, rotary_cos=None, rotary_sin=None,"
+        " cache_seqlens=None, cache_batch_idx=None, cache_leftpad=None, page_table=None,"
+        " cu_seqlens_q=None, cu_seqlens_k_new=None, max_seqlen_q=None, rotary_seqlens=None,"
+        f" {DESCALES}, softmax_scale=None, causal=False, {CHUNKED}, rotary_interleaved=True,"
+        " scheduler_metadata=None, num_splits=0, pack_gqa=None, sm_margin=0,"
+        " return_softmax_lse=False)"
+    ),
+}
+OF_4 = (
+    "softmax_scale=None, causal=False, window_size=(None, None), learnable_sink=None,"
+    " softcap=0.0, num_splits=1, pack_gqa=None, deterministic=False, score_mod=None,"
+    " score_mod_bwd=None, mask_mod=None"
+)
+GATHER = "gather_bwd_recompute_p=False, gather_bwd_token_chunk=None"
+#: flash_attn_4 4.0.0b36, flash_attn/cute/interface.py.
+FLASH_ATTENTION_4 = {
+    "flash_attn_func": (
+        f"(q, k, v, qv=None, gather_kv_indices=None, {OF_4}, aux_tensors=None, aux_scalars=None,"
+        " block_sparse_tensors=None, block_sparse_tensors_bwd=None, return_lse=False,"
+        f" {GATHER})"
+    ),
+    "flash_attn_varlen_func": (
+        "(q, k, v, qv=None, cu_seqlens_q=None, cu_seqlens_k=None, max_seqlen_q=None,"
+        " max_seqlen_k=None, min_seqlen_k=None, seqused_q=None, seqused_k=None,"
+        f" gather_kv_indices=None, page_table=None, {OF_4}, block_sparse_tensors=None,"
+        " aux_tensors=None, aux_scalars=None, return_lse=False, scheduler_metadata=None,"
+        " seqlen_k_per_split=None, disable_scheduler_metadata=False,"
+        f" {GATHER})"
+    ),
 }
 
 STATE = "scale=None, initial_state=None, output_final_state=False"
@@ -76,14 +130,20 @@ def test_signatures_are_those_on_record():
     assert signatures() == RECORD.read_text()
 
 
-@pytest.mark.parametrize("name", flash_attn.__all__)
-def test_flash_attention_2(name):
-    assert str(inspect.signature(getattr(flash_attn, name))) == FLASH_ATTENTION_2[name]
+RECORDS = [
+    (flash_attn, FLASH_ATTENTION_2),
+    (flash_attn_3, FLASH_ATTENTION_3),
+    (flash_attn_4, FLASH_ATTENTION_4),
+    (fla, FLASH_LINEAR_ATTENTION),
+]
 
 
-@pytest.mark.parametrize("name", FLASH_LINEAR_ATTENTION)
-def test_flash_linear_attention(name):
-    assert str(inspect.signature(getattr(fla, name))) == FLASH_LINEAR_ATTENTION[name]
+@pytest.mark.parametrize("module, record", RECORDS, ids=lambda x: getattr(x, "__name__", ""))
+def test_those_of_others_are_theirs(module, record):
+    own = {"calls", "disable", "enable", "refusals"} if module is fla else set()
+    assert set(module.__all__) - own == set(record)
+    for name, signature in record.items():
+        assert str(inspect.signature(getattr(module, name))) == signature, name
 
 
 def test_every_function_documents_its_tensors():
