@@ -1,6 +1,7 @@
 """Signatures that users rely on are recorded: kiln.torch's own, its operations', and those of what
 compat stands for."""
 
+import ast
 import inspect
 import pathlib
 import re
@@ -144,6 +145,32 @@ def test_those_of_others_are_theirs(module, record):
     assert set(module.__all__) - own == set(record)
     for name, signature in record.items():
         assert str(inspect.signature(getattr(module, name))) == signature, name
+
+
+def refused_by(module):
+    """The arguments that a module of compat refuses, as its source says."""
+    for call in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            if call.func.id == "refuse_given":
+                yield from (k.arg for k in call.keywords)
+            if call.func.id == "refuse":
+                yield call.args[1].value
+    if module is fla:
+        yield from fla._UNSUPPORTED
+
+
+@pytest.mark.parametrize("module", [m for m, _ in RECORDS], ids=lambda m: m.__name__)
+def test_what_is_refused_is_documented(module):
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "drop-ins.md").read_text()
+    generation = module.__name__.rpartition("_")[2]
+    if module is not fla:
+        generation = generation if generation.isdigit() else "2"
+        page = next(line for line in page.splitlines() if line.startswith(f"| {generation} |"))
+    refused = set(refused_by(module))
+    assert refused
+    for name in refused:
+        assert re.search(rf"\b{name}\b", module.__doc__), name
+        assert f"`{name}`" in page, name
 
 
 def test_every_function_documents_its_tensors():

@@ -5,15 +5,15 @@
 Signatures, shapes and results are FlashAttention's: causal masks are aligned bottom right, rows
 without keys are 0, lse is [B, H, S] or [H, T] in f32; return_attn_probs returns (out, lse).
 
-Not supported, and named by a NotImplementedError: qv, attention_chunk; descales of packed
-sequences; of the cache cu_seqlens_q, cu_seqlens_k_new, rotary_seqlens, and cache_leftpad together
-with rotary_cos.  Hints have no effect: num_splits (but of the cache), pack_gqa, sm_margin,
-scheduler_metadata, for which get_scheduler_metadata is not needed.
+Not supported, and named by a NotImplementedError: qv, attention_chunk; q_descale, k_descale,
+v_descale of packed sequences; of the cache cu_seqlens_q, cu_seqlens_k_new, rotary_seqlens, and
+cache_leftpad together with rotary_cos.  Hints have no effect: num_splits (but of the cache),
+pack_gqa, sm_margin, scheduler_metadata, for which get_scheduler_metadata is not needed.
 """
 
 from __future__ import annotations
 
-from kiln.compat._flash import decode, refuse, refuse_given, run
+from kiln.compat._flash import decode, refuse_given, run
 from kiln.torch.attention import attention, attention_varlen
 
 __all__ = [
@@ -201,8 +201,6 @@ def flash_attn_with_kvcache(
         rotary_seqlens=rotary_seqlens,
         attention_chunk=attention_chunk,
     )
-    if num_splits < 0:
-        refuse(name, "num_splits", num_splits, "give 0, or a number of splits")
     o, lse = decode(
         name,
         q,
