@@ -50,6 +50,19 @@ int operation(const char *name, const FfiValue *arguments, std::int32_t count, F
   });
 }
 
+/// f(family, the arguments of its call): `count` arguments begin with the operation's name.
+template <typename F> int aboutCall(const char *function, const FfiValue *arguments, std::int32_t count, F f) {
+  return guarded([&]() -> Failure {
+    std::string_view name;
+    if (count < 1 || !textOf(arguments[0], name))
+      return {"TypeError", std::string(function) + ": argument 0 is no text", "give the operation's name"};
+    const auto family = kernels::findFamily(name);
+    if (!family.ok())
+      return failureOf(function, family.status());
+    return f(**family, spanOf(arguments + 1, count - 1));
+  });
+}
+
 } // namespace
 } // namespace kiln::door
 
@@ -80,20 +93,29 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_launch(void *, const kiln::door::FfiValue *argum
   });
 }
 
-/// (operation, the arguments of its call)
+/// (operation, the arguments of its call; True for an optional output): its outputs' types, as a text
 KILN_DOOR_EXPORT __tvm_ffi_kiln_outputs(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
                                         kiln::door::FfiValue *result) {
   using namespace kiln::door;
-  return guarded([&]() -> Failure {
-    std::string_view name;
-    std::string types;
-    if (count < 1 || !textOf(arguments[0], name))
-      return {"TypeError", "outputs: argument 0 is no text: give the operation's name"};
-    const auto family = kiln::kernels::findFamily(name);
-    if (!family.ok())
-      return failureOf("outputs", family.status());
-    if (Failure f = outputsOf(**family, spanOf(arguments + 1, count - 1), types); !f.kind.empty())
-      return f;
-    return giveText(types, result);
-  });
+  return aboutCall("outputs", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string types;
+                     if (Failure f = outputsOf(family, call, types); !f.kind.empty())
+                       return f;
+                     return giveText(types, result);
+                   });
+}
+
+/// (operation, the arguments of its call): bytes, a whole number
+KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                          kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("workspace", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::size_t bytes = 0;
+                     if (Failure f = workspaceOf(family, call, bytes); !f.kind.empty())
+                       return f;
+                     *result = {ffiWhole, 0, {static_cast<std::int64_t>(bytes)}};
+                     return {};
+                   });
 }
