@@ -30,6 +30,7 @@ from typing import Any
 import torch
 
 from kiln._library import Operation, library
+from kiln.torch._workspace import Workspaces
 
 __all__ = ["NAMESPACE", "Rule", "TorchOperation", "empty_like", "of_arguments"]
 
@@ -108,13 +109,13 @@ class TorchOperation:
         )
         self._makers = [self._maker(rules[n]) for n in self.outputs]
         self._single = len(self.outputs) == 1
-        # (None, arguments, outputs) -> the arguments of libkiln's function
-        values = (*self.arguments, *self.outputs)
+        # (None, arguments, outputs) -> the arguments of libkiln's function, but for the workspace
         positions = self.table.positions
-        places = [0] * (1 + max(positions[n] for n in values))
-        for at, n in enumerate(values):
+        places = [0] * positions["workspace"]
+        for at, n in enumerate((*self.arguments, *self.outputs)):
             places[positions[n]] = 1 + at
         self._arrange = _picker(places)
+        self._workspaces = Workspaces(self.table)
         written = [f"Tensor{'?' * i.endswith('?')} {n}" for i, n in zip(inputs, self.inputs)]
         written += [f"{_TYPES[self.table.option[o].kind]}? {o}" for o in options]
         results = ", ".join(["Tensor"] * len(self.outputs))
@@ -145,18 +146,26 @@ class TorchOperation:
     def call(self, values: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]) -> None:
         """Runs it into these outputs, past torch's dispatcher.  values: in the order of
         `arguments`."""
-        if values[0].is_cpu:
-            begin = time.perf_counter()
-            self.table.function(*self._arrange((None, *values, *outputs)))
-            _warn_of_emulator(self.name, time.perf_counter() - begin)
-            return
+        if not values[0].is_cpu:
+            return self._call_on_gpu(values, outputs)
+        begin = time.perf_counter()
+        self.table.function(*self._arrange((None, *values, *outputs)))
+        _warn_of_emulator(self.name, time.perf_counter() - begin)
+
+    def _call_on_gpu(self, values: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]) -> None:
         count = len(self.inputs)
-        tensors = [
+        tensors, options = list(values[:count]), values[count:]
+        key = [*options]
+        for at, tensor in enumerate(tensors):
+            if tensor is None:
+                key.append(None)
+                continue
+            key += tensor.shape, tensor.dtype
             # As FlashAttention does.  Gradients of sums come with strides of 0.
-            t.contiguous() if t is not None and t.dim() and t.stride(-1) != 1 else t
-            for t in values[:count]
-        ]
-        self.table.function(*self._arrange((None, *tensors, *values[count:], *outputs)))
+            if tensor.dim() and tensor.stride(-1) != 1:
+                tensors[at] = tensor.contiguous()
+        arguments = self._arrange((None, *tensors, *options, *outputs))
+        self._workspaces.call(arguments, tuple(key), values[0].device)
 
     def into(self, values: tuple[Any, ...], **given: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """As `call`, for tensors of the user's: `out=` of the public functions.  Outputs that are
