@@ -10,7 +10,7 @@ gradients:
 `kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.
 `help(kiln.softmax)` lists an operation's arguments; `kiln.operations()` lists the operations,
 `kiln.devices()` the devices; `kiln.config` sets knobs; `kiln.kernel` runs a text kernel of your
-own.
+own, `kiln.load_inline` one that is written in C++.
 """
 
 from __future__ import annotations
@@ -31,8 +31,17 @@ __all__ = [
     "config",
     "devices",
     "kernel",
+    "load_inline",
     "operations",
 ]
+
+#: Where the functions are that are imported when they are first asked for.
+_MODULES = {
+    "config": "_config",
+    "devices": "_config",
+    "kernel": "_kernel",
+    "load_inline": "_inline",
+}
 
 
 def operations() -> dict[str, str]:
@@ -48,9 +57,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in ("torch", "compat"):
         return importlib.import_module(f"kiln.{name}")
-    module = {"config": "_config", "devices": "_config", "kernel": "_kernel"}.get(name)
-    if module:
-        return getattr(importlib.import_module(f"kiln.{module}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(f"kiln.{_MODULES[name]}"), name)
     from kiln._functions import function
     from kiln._library import library
 
