@@ -10,7 +10,7 @@ from common import doubles, gradients, normal, rule
 from test_linear import assert_rms, decays
 
 import kiln.torch as kt
-from kiln.compat import _fla_registry, fla
+from kiln.compat import _fla_layer, _fla_registry, fla
 
 B, T, H, HV, K, V = 1, 37, 1, 2, 32, 16
 
@@ -282,3 +282,73 @@ class TestRegistry:
         monkeypatch.setattr(sys, "path", [])
         with pytest.raises(ImportError, match="install flash-linear-attention"):
             fla.enable()
+
+
+LAYER = {
+    "token_shift": (
+        lambda x, c: _fla_layer.token_shift(x, cache=c, output_cache=True),
+        lambda x, c: (torch.cat((c[:, None], x[:, :-1]), 1) - x, x[:, -1]),
+        [(2, 5, 8), (2, 8)],
+    ),
+    "token_shift_without_cache": (
+        _fla_layer.token_shift,
+        lambda x: torch.cat((torch.zeros_like(x[:, :1]), x[:, :-1]), 1) - x,
+        [(2, 5, 8)],
+    ),
+    "fused_addcmul_rwkv7": (
+        _fla_layer.fused_addcmul_rwkv7,
+        lambda x, d, *by: tuple(x + d * b for b in by),
+        [(2, 5, 8)] * 2 + [(1, 1, 8)] * 6,
+    ),
+    "fused_k_rwkv7": (
+        _fla_layer.fused_k_rwkv7,
+        lambda k, a, ka: k * (1 + (a - 1) * ka),
+        [(2, 5, 8), (2, 5, 8), (8,)],
+    ),
+    "l2norm": (_fla_layer.l2norm, lambda x: x / x.norm(dim=-1, keepdim=True), [(2, 5, 3, 16)]),
+    "gate_output_correction": (
+        _fla_layer.gate_output_correction,
+        lambda o, r, k, r_k, v, g: (o + ((r * k * r_k).sum(-1, keepdim=True) * v).view(o.shape))
+        * g,
+        [(2, 5, 24), (2, 5, 3, 8), (2, 5, 3, 8), (3, 8), (2, 5, 3, 8), (2, 5, 24)],
+    ),
+    "group_norm": (
+        lambda x, w, b: _fla_layer.group_norm(x, w, b, eps=1e-3, num_groups=3),
+        lambda x, w, b: torch.nn.functional.group_norm(x.reshape(-1, 24), 3, w, b, 1e-3).view(
+            x.shape
+        ),
+        [(2, 5, 24), (24,), (24,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYER)
+def test_what_the_layer_has_besides(name):
+    function, reference, shapes = LAYER[name]
+    tensors = [normal(*shape) for shape in shapes]
+    exact = doubles(*tensors)
+    got, wanted = function(*tensors), reference(*exact)
+    got, wanted = (x if isinstance(x, tuple) else (x,) for x in (got, wanted))
+    direction = [torch.randn_like(t) for t in got]
+    mine = gradients(got, tensors, direction)
+    true = gradients(wanted, exact, [d.double() for d in direction])
+    for a, b in zip((*got, *mine), (*wanted, *true)):
+        assert a.dtype == torch.bfloat16
+        assert_rms(a, b, 0.01)
+
+
+def test_a_missing_gate_stays_missing():
+    x = normal(1, 3, 8, grad=False)
+    assert _fla_layer.fused_addcmul_rwkv7(x, x, x, x, x, x, x)[5] is None
+
+
+def test_who_computes_the_layer_is_checked():
+    with pytest.raises(ValueError, match="enable: argument 'layers' is 'triton'"):
+        fla.enable(layers="triton")
+    for refused in (
+        lambda: _fla_layer.token_shift.check(1, cu_seqlens=2),
+        lambda: _fla_layer.group_norm.check(1, 2, 3, residual=4),
+        lambda: _fla_layer.group_norm.check(1, 2, 3, is_rms_norm=True),
+    ):
+        with pytest.raises(NotImplementedError, match="FLA computes it"):
+            refused()

@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch.nn.functional import softplus
 
-from kiln.compat import _fla_registry
+from kiln.compat import _fla_layer, _fla_registry
 from kiln.torch import linear
 
 __all__ = [
@@ -523,18 +523,31 @@ _registry = _fla_registry.Registry(
 )
 
 
-def enable() -> None:
+#: What the RWKV7 layer has besides.
+_layer = _fla_registry.Registry(_fla_layer.TABLE)
+
+
+def enable(layers: str = "fla") -> None:
     """From now on FLA's functions, and its layers and models, run Kiln where it takes the call.
 
+    layers: who computes what the RWKV7 layer has around its recurrence (token shift, norms, gates):
+    "fla", FLA's Triton kernels, which take a minute to tune at their first call, or "torch", at once.
     Raises ImportError where fla is not installed or older than 0.6, RuntimeError where FLA's
     registry is switched off.
     """
+    if layers not in ("fla", "torch"):
+        raise ValueError(f"enable: argument 'layers' is {layers!r}; give 'fla' or 'torch'")
     _registry.enable()
+    if layers == "torch":
+        _layer.enable()
+    else:
+        _layer.disable()
 
 
 def disable() -> None:
     """Gives FLA its own kernels back.  Nothing happens if Kiln is not enabled."""
     _registry.disable()
+    _layer.disable()
 
 
 def calls() -> dict[str, int]:
