@@ -1,8 +1,10 @@
 // The exported functions in tvm-ffi's calling convention.  Those of the operations are generated from
 // kernels/Families.def (CMakeLists.txt): each is one line, KILN_DOOR_OPERATION(name).
+#include "runtime/door/BoundCall.h"
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorKernel.h"
+#include "runtime/door/DoorPlans.h"
 
 #include <exception>
 
@@ -116,6 +118,54 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *ar
                      if (Failure f = workspaceOf(family, call, bytes); !f.kind.empty())
                        return f;
                      *result = {ffiWhole, 0, {static_cast<std::int64_t>(bytes)}};
+                     return {};
+                   });
+}
+
+/// (operation, whether to wait, the arguments of its call): has its code compiled
+KILN_DOOR_EXPORT __tvm_ffi_kiln_prepare(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("prepare", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     if (call.empty() || call[0].type != ffiFlag)
+                       return {"TypeError", "prepare: argument 1 is no flag", "say whether to wait"};
+                     *result = {ffiNone, 0, {0}};
+                     return prepare(family, call.subspan(1), call[0].whole != 0);
+                   });
+}
+
+/// (operation, the arguments of its call): what it launches, as a text
+KILN_DOOR_EXPORT __tvm_ffi_kiln_explain(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("explain", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string json;
+                     if (Failure f = explain(family, call, json); !f.kind.empty())
+                       return f;
+                     return giveText(json, result);
+                   });
+}
+
+/// (operation, names of arrays, names of options, the options' values): a function of the arrays (BoundCall.h)
+KILN_DOOR_EXPORT __tvm_ffi_kiln_bind(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                     kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("bind", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::unique_ptr<BoundCall> bound;
+                     if (Failure f = BoundCall::create(family, call, bound); !f.kind.empty())
+                       return f;
+                     const auto run = [](void *self, const FfiValue *arrays, std::int32_t n, FfiValue *out) {
+                       *out = {ffiNone, 0, {0}};
+                       return guarded([&] { return static_cast<BoundCall *>(self)->run(spanOf(arrays, n)); });
+                     };
+                     *result = {ffiFunctionObject, 0, {0}};
+                     const auto remove = [](void *self) { delete static_cast<BoundCall *>(self); };
+                     if (!TVMFFIFunctionCreate || TVMFFIFunctionCreate(bound.get(), run, remove, &result->object) != 0)
+                       return {"InternalError", "kiln: tvm-ffi made no function of the call"};
+                     (void)bound.release();
                      return {};
                    });
 }
