@@ -5,15 +5,15 @@
 Signatures, shapes and results are FlashAttention's: causal masks are aligned bottom right, rows
 without keys are 0, lse is [B, H, S] or [H, T] in f32, head dimensions that are no multiple of 8 are
 padded.  return_attn_probs returns (out, lse, None), as FlashAttention does without dropout.
-dropout_p and block_table are not supported.
+Not supported, and named by a NotImplementedError: dropout_p, block_table of
+flash_attn_varlen_func, cache_leftpad together with rotary_cos.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import torch
-
+from kiln.compat._flash import decode, refuse, run
 from kiln.torch.attention import attention, attention_varlen
 
 __all__ = [
@@ -23,13 +23,8 @@ __all__ = [
     "flash_attn_varlen_func",
     "flash_attn_varlen_kvpacked_func",
     "flash_attn_varlen_qkvpacked_func",
+    "flash_attn_with_kvcache",
 ]
-
-
-def _refuse(function: str, argument: str, value: Any, remedy: str) -> None:
-    raise NotImplementedError(
-        f"{function}: argument '{argument}' = {value} is not supported by Kiln; {remedy}"
-    )
 
 
 def _run(
@@ -51,24 +46,19 @@ def _run(
         return_attn_probs,
     ) = options
     if dropout_p:
-        _refuse(name, "dropout_p", dropout_p, "give 0.0")
-    columns, width = tensors[0].shape[-1], tensors[2].shape[-1]
-    scale = columns**-0.5 if softmax_scale is None else softmax_scale
-    if columns % 8 or width % 8:
-        tensors = tuple(torch.nn.functional.pad(t, (0, -t.shape[-1] % 8)) for t in tensors)
-    o, lse = call(
-        *tensors,
-        *offsets,
-        scale=scale,
+        refuse(name, "dropout_p", dropout_p, "give 0.0")
+    o, lse = run(
+        call,
+        tensors,
+        offsets,
+        scale=softmax_scale,
         causal=causal,
         window=tuple(window_size),
         softcap=softcap,
         alibi=alibi_slopes,
         deterministic=deterministic,
-        return_lse=True,
         **lengths,
     )
-    o = o if o.shape[-1] == width else o[..., :width]
     return (o, lse, None) if return_attn_probs else o
 
 
@@ -170,7 +160,7 @@ def flash_attn_varlen_func(
 ):
     """q: [T, H, D]; k, v: [Tk, Hk, D]; cu_seqlens_*: [B + 1], int32.  Returns out, [T, H, D]."""
     if block_table is not None:
-        _refuse(
+        refuse(
             "flash_attn_varlen_func",
             "block_table",
             "a tensor",
@@ -259,3 +249,51 @@ def flash_attn_varlen_qkvpacked_func(
         offsets,
         **lengths,
     )
+
+
+def flash_attn_with_kvcache(
+    q,
+    k_cache,
+    v_cache,
+    k=None,
+    v=None,
+    rotary_cos=None,
+    rotary_sin=None,
+    cache_seqlens=None,
+    cache_batch_idx=None,
+    cache_leftpad=None,
+    block_table=None,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    rotary_interleaved=True,
+    alibi_slopes=None,
+    num_splits=0,
+    return_softmax_lse=False,
+):
+    """q: [B, S, H, D]; k_cache, v_cache: [Bc, rows, Hk, D], with a block_table [blocks, rows of a
+    block, Hk, D], changed in place by k, v: [B, Snew, Hk, D].  Returns out, [B, S, H, D]; no
+    gradient.  Blocks may have any number of rows."""
+    o, lse = decode(
+        "flash_attn_with_kvcache",
+        q,
+        k_cache,
+        v_cache,
+        k,
+        v,
+        rotary_cos=rotary_cos,
+        rotary_sin=rotary_sin,
+        rotary_interleaved=rotary_interleaved and rotary_cos is not None,
+        cache_seqlens=cache_seqlens,
+        cache_batch_idx=cache_batch_idx,
+        cache_leftpad=cache_leftpad,
+        page_table=block_table,
+        scale=softmax_scale,
+        causal=causal,
+        window=window_size,
+        softcap=softcap,
+        alibi=alibi_slopes,
+        num_splits=num_splits,
+    )
+    return (o, lse) if return_softmax_lse else o

@@ -7,12 +7,14 @@ functions.
 """
 
 from kiln.torch.attention import attention, attention_varlen
+from kiln.torch.decode import attention_decode
 from kiln.torch.linear import delta_rule, dplr, gated_delta_rule, gla, iplr, kda, rwkv7, simple_gla
 from kiln.torch.matmul import matmul
 from kiln.torch.rows import layer_norm, softmax
 
 __all__ = [
     "attention",
+    "attention_decode",
     "attention_varlen",
     "delta_rule",
     "dplr",
