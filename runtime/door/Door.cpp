@@ -4,7 +4,6 @@
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorKernel.h"
-#include "runtime/door/DoorPlans.h"
 
 #include <exception>
 
@@ -119,32 +118,6 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *ar
                        return f;
                      *result = {ffiWhole, 0, {static_cast<std::int64_t>(bytes)}};
                      return {};
-                   });
-}
-
-/// (operation, whether to wait, the arguments of its call): has its code compiled
-KILN_DOOR_EXPORT __tvm_ffi_kiln_prepare(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
-                                        kiln::door::FfiValue *result) {
-  using namespace kiln::door;
-  return aboutCall("prepare", arguments, count,
-                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
-                     if (call.empty() || call[0].type != ffiFlag)
-                       return {"TypeError", "prepare: argument 1 is no flag", "say whether to wait"};
-                     *result = {ffiNone, 0, {0}};
-                     return prepare(family, call.subspan(1), call[0].whole != 0);
-                   });
-}
-
-/// (operation, the arguments of its call): what it launches, as a text
-KILN_DOOR_EXPORT __tvm_ffi_kiln_explain(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
-                                        kiln::door::FfiValue *result) {
-  using namespace kiln::door;
-  return aboutCall("explain", arguments, count,
-                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
-                     std::string json;
-                     if (Failure f = explain(family, call, json); !f.kind.empty())
-                       return f;
-                     return giveText(json, result);
                    });
 }
 

@@ -40,8 +40,7 @@ __attribute__((visibility("default"))) int TVMFFIFunctionCreate(void *self,
   return 0;
 }
 using FfiFunction = int(void *, const kiln::door::FfiValue *, std::int32_t, kiln::door::FfiValue *);
-FfiFunction __tvm_ffi_kiln_outputs, __tvm_ffi_kiln_workspace, __tvm_ffi_kiln_prepare, __tvm_ffi_kiln_explain,
-    __tvm_ffi_kiln_bind;
+FfiFunction __tvm_ffi_kiln_outputs, __tvm_ffi_kiln_workspace, __tvm_ffi_kiln_bind;
 }
 
 namespace kiln::door {
@@ -82,26 +81,6 @@ TEST_F(TvmFfi, OutputsAreAText) {
   call.pop_back();
   ASSERT_EQ(ask(__tvm_ffi_kiln_outputs), 0) << raised;
   EXPECT_EQ(text, R"([{"dtype":"f32","name":"out","shape":[2,2]}])");
-}
-
-TEST_F(TvmFfi, PreparedCallsRunNothing) {
-  FfiValue wait{ffiFlag, 0, {1}};
-  call.insert(call.begin() + 1, wait);
-  ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
-  EXPECT_EQ(result.type, ffiNone);
-  for (const float value : data)
-    EXPECT_EQ(value, 0);
-  call[1] = {ffiWhole, 0, {1}};
-  EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
-  EXPECT_TRUE(raised.starts_with("TypeError: prepare: argument 1 is no flag")) << raised;
-}
-
-TEST_F(TvmFfi, CallsAreExplained) {
-  ASSERT_EQ(ask(__tvm_ffi_kiln_explain), 0) << raised;
-  for (const char *const word :
-       {R"("operation":"softmax")", R"("launches":[{)", R"("kernel":"softmax)", R"("workspace":[])"})
-    EXPECT_NE(text.find(word), std::string::npos) << text;
-  EXPECT_EQ(data[4], 0);
 }
 
 TEST_F(TvmFfi, CallsAreBound) {

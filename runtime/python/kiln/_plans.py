@@ -95,7 +95,7 @@ def _warm_file(file: pathlib.Path, device: str) -> None:
 
 
 class Explanation:
-    """What calls launch.  calls: a dictionary for each (runtime/door/DoorPlans.h); str() is for
+    """What calls launch.  calls: a dictionary for each (runtime/door/DoorCall.h); str() is for
     people."""
 
     def __init__(self, calls: list[dict[str, Any]]) -> None:
@@ -112,8 +112,8 @@ class Explanation:
                     f"{launch['threads']} threads",
                     f"{launch['shared_bytes']} bytes of shared memory",
                     launch["configuration"],
-                    launch["variant"],
-                    f"{launch['source']} in {launch['milliseconds']:.0f} ms",
+                    launch["arguments"],
+                    f"{launch['code']} in {launch['milliseconds']:.0f} ms",
                 ]
                 lines.append(f"  {launch['kernel']}: {', '.join(f for f in facts if f)}")
         return "\n".join(lines) or "no operation of Kiln is called"
