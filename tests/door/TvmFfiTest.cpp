@@ -25,7 +25,7 @@ __attribute__((visibility("default"))) int TVMFFIStringFromByteArray(const kiln:
   return 0;
 }
 using FfiFunction = int(void *, const kiln::door::FfiValue *, std::int32_t, kiln::door::FfiValue *);
-FfiFunction __tvm_ffi_kiln_outputs, __tvm_ffi_kiln_workspace;
+FfiFunction __tvm_ffi_kiln_outputs, __tvm_ffi_kiln_workspace, __tvm_ffi_kiln_prepare, __tvm_ffi_kiln_explain;
 }
 
 namespace kiln::door {
@@ -68,9 +68,48 @@ TEST_F(TvmFfi, OutputsAreAText) {
   EXPECT_EQ(text, R"([{"dtype":"f32","name":"out","shape":[2,2]}])");
 }
 
+TEST_F(TvmFfi, CodeIsMadeAheadOfACall) {
+  call.insert(call.begin() + 1, {ffiFlag, 0, {1}});
+  ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  EXPECT_EQ(result.type, ffiFlag);
+  EXPECT_EQ(result.whole, 1);
+  EXPECT_EQ(data[4], 0); // nothing ran
+  call[1].whole = 0;
+  ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  EXPECT_EQ(result.whole, 1); // it is there already
+  call[1] = {ffiWhole, 0, {1}};
+  EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
+  EXPECT_TRUE(raised.starts_with("TypeError: prepare: argument 1 is no flag")) << raised;
+  call[1] = {ffiFlag, 0, {1}}, call[2] = {ffiNone, 0, {0}};
+  EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
+  EXPECT_NE(raised.find("softmax: argument 'x' is missing"), std::string::npos) << raised;
+}
+
+/// Asked until it is there, without waiting.
+TEST_F(TvmFfi, CodeIsMadeInTheBackground) {
+  const std::int64_t tall[2] = {4, 2};
+  x.shape = out.shape = tall; // an output over nothing of x
+  x.bits = out.bits = 16;     // code that no other test makes
+  call.insert(call.begin() + 1, {ffiFlag, 0, {0}});
+  do
+    ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  while (!result.whole);
+  EXPECT_EQ(data[4], 0);
+}
+
+TEST_F(TvmFfi, CallsAreExplained) {
+  ASSERT_EQ(ask(__tvm_ffi_kiln_explain), 0) << raised;
+  for (const char *part : {R"("operation":"softmax")", R"("device":"emulator)", R"("kernel":"softmax)", R"("grid":[)",
+                           R"("configuration":")", R"("code":")", R"("workspace":[])"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  EXPECT_EQ(data[4], 0); // nothing ran
+}
+
 TEST_F(TvmFfi, WrongQuestionsAreRefusedByName) {
-  for (FfiFunction *const function : {__tvm_ffi_kiln_outputs, __tvm_ffi_kiln_workspace}) {
-    const std::string name = function == __tvm_ffi_kiln_outputs ? "outputs" : "workspace";
+  const std::pair<FfiFunction *, std::string> functions[] = {{__tvm_ffi_kiln_outputs, "outputs"},
+                                                             {__tvm_ffi_kiln_workspace, "workspace"},
+                                                             {__tvm_ffi_kiln_explain, "explain"}};
+  for (const auto &[function, name] : functions) {
     const std::vector<FfiValue> right = call;
     call[0] = {ffiWhole, 0, {3}};
     EXPECT_EQ(ask(function), -1);
