@@ -1,24 +1,12 @@
 // The functions of kiln/kiln.h.  Those of the operations are made of the lists at the end of kiln/operations.h.
-#include "kiln/kiln.h"
-
-#include "runtime/door/DoorCall.h"
+#include "runtime/door/CStatus.h"
 #include "runtime/door/DoorTensor.h"
 #include "runtime/door/Fields.h"
 
 #include <cmath>
-#include <cstring>
-#include <exception>
 
 namespace kiln::door {
-namespace {
 
-static_assert(sizeof(DLTensor) == sizeof(FfiTensor) && offsetof(DLTensor, shape) == offsetof(FfiTensor, shape) &&
-              offsetof(DLTensor, byte_offset) == offsetof(FfiTensor, byteOffset));
-static_assert(KILN_INTERNAL == static_cast<int>(StatusCode::Internal));
-
-struct LastFailure {
-  std::string message, remedy;
-};
 LastFailure &lastFailure() {
   thread_local LastFailure one;
   return one;
@@ -32,20 +20,11 @@ kiln_status fail(Failure failure) {
   return static_cast<kiln_status>(failure.code);
 }
 
-/// No exception leaves the library.
-template <typename F> kiln_status guarded(F f) {
-  const auto because = [](StatusCode code, const char *message, const char *remedy) {
-    return fail({"", message, remedy, code});
-  };
-  try {
-    Failure failure = f();
-    return failure.kind.empty() ? KILN_OK : fail(std::move(failure));
-  } catch (const std::bad_alloc &) {
-    return because(StatusCode::OutOfMemory, "the host has no memory left", "give smaller tensors");
-  } catch (const std::exception &e) {
-    return because(StatusCode::Internal, e.what(), "report it");
-  }
-}
+namespace {
+
+static_assert(sizeof(DLTensor) == sizeof(FfiTensor) && offsetof(DLTensor, shape) == offsetof(FfiTensor, shape) &&
+              offsetof(DLTensor, byte_offset) == offsetof(FfiTensor, byteOffset));
+static_assert(KILN_INTERNAL == static_cast<int>(StatusCode::Internal));
 
 /// A field of the header's struct.
 struct Row {
@@ -77,10 +56,6 @@ Result<Operation> makeOperation(const char *name, std::size_t size) {
       if (std::string_view(row.operation) == name && row.name == field.name)
         out.fields.push_back(&row);
   return out;
-}
-
-Failure wrong(const char *operation, const std::string &what, std::string remedy) {
-  return failureOf(operation, Status::invalid(std::string(operation) + ": " + what, std::move(remedy)));
 }
 
 /// The value of a field; `typesOnly`: see KILN_ASKED.
@@ -150,16 +125,8 @@ std::vector<FfiValue> &emptyValues() {
 
 Failure runCall(const char *name, const Operation &of, const void *call, const kiln_options *options) {
   Surroundings where;
-  std::size_t size = 0;
-  if (options)
-    std::memcpy(&size, options, sizeof size);
-  if (options && size != sizeof(kiln_options))
-    return wrong(name,
-                 "its kiln_options say that they have " + std::to_string(size) + " bytes; this library knows " +
-                     std::to_string(sizeof(kiln_options)),
-                 "write them with kiln_options_init");
-  if (options)
-    where = {options->stream, reinterpret_cast<DeviceAddress>(options->workspace), options->workspace_bytes};
+  if (Failure f = surroundingsOf(name, options, where); !f.kind.empty())
+    return f;
   std::vector<FfiValue> &values = emptyValues();
   Failure f = valuesOf(name, of, call, /*typesOnly=*/false, values);
   return f.kind.empty() ? run(*of.family, values, &where) : f;
@@ -203,8 +170,6 @@ template <typename F> kiln_status with(const Result<Operation> &(*known)(), cons
 
 } // namespace
 } // namespace kiln::door
-
-#define KILN_API extern "C" __attribute__((visibility("default")))
 
 KILN_API const char *kiln_error_message(void) {
   return kiln::door::lastFailure().message.c_str();

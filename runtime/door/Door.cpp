@@ -107,6 +107,35 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_outputs(void *, const kiln::door::FfiValue *argu
                    });
 }
 
+/// (operation, whether to wait, the arguments of its call): whether the code is there
+KILN_DOOR_EXPORT __tvm_ffi_kiln_prepare(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("prepare", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     if (call.empty() || call[0].type != ffiFlag)
+                       return {"TypeError", "prepare: argument 1 is no flag", "say whether to wait: True or False"};
+                     bool isReady = false;
+                     if (Failure f = prepare(family, call.subspan(1), call[0].whole != 0, isReady); !f.kind.empty())
+                       return f;
+                     *result = {ffiFlag, 0, {isReady}};
+                     return {};
+                   });
+}
+
+/// (operation, the arguments of its call): what it would launch, as a text
+KILN_DOOR_EXPORT __tvm_ffi_kiln_explain(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("explain", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string text;
+                     if (Failure f = explain(family, call, text); !f.kind.empty())
+                       return f;
+                     return giveText(text, result);
+                   });
+}
+
 /// (operation, the arguments of its call): bytes, a whole number
 KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
                                           kiln::door::FfiValue *result) {

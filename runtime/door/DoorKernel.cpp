@@ -9,35 +9,46 @@
 #include <limits>
 
 namespace kiln::door {
-namespace {
 
 /// A kernel on a device, with what its parameters are.
-struct OpenKernel {
+class OpenKernel {
+public:
+  Place place;
+  DoorDevice *on = nullptr;
   std::unique_ptr<Jit> jit;
   JitKernel *kernel = nullptr;
   std::vector<ParsedArgumentType> types;
 };
 
-Result<OpenKernel *> openKernel(DoorDevice &on, const std::string &file, const std::string &entry) {
+namespace {
+
+/// `file`: its path; else `text` is the kernel's.
+Result<OpenKernel *> openKernel(Place place, const std::string &file, const std::string &text,
+                                const std::string &entry) {
   static std::mutex mutex;
-  static auto *const known = new std::map<std::tuple<DoorDevice *, std::string, std::string>, OpenKernel>;
+  static auto *const known = new std::map<std::tuple<DoorDevice *, std::string, std::string, std::string>, OpenKernel>;
+  KILN_ASSIGN(DoorDevice *const on, DoorDevice::of(place));
   const std::lock_guard lock(mutex);
-  const auto key = std::tuple(&on, file, entry);
+  auto key = std::tuple(on, file, text, entry);
   if (const auto found = known->find(key); found != known->end())
     return &found->second;
   OpenKernel made;
+  made.place = place, made.on = on;
   KILN_ASSIGN(JitOptions options, JitOptions::fromEnvironment());
   if (options.knobs.isolation == knob::Isolation::Auto)
     options.knobs.isolation = knob::Isolation::Child;
   const Knobs knobs = options.knobs;
-  KILN_ASSIGN(made.jit, Jit::create(on.device(), std::move(options)));
-  KILN_ASSIGN(const tools::TextKernel text, tools::readTextKernel(file, entry, made.jit->codeTarget(), knobs));
-  KILN_ASSIGN(made.kernel, made.jit->kernel(text.source));
-  for (const ArgumentSpec &a : text.source.arguments) {
+  KILN_ASSIGN(made.jit, Jit::create(on->device(), std::move(options)));
+  const std::string target = made.jit->codeTarget();
+  KILN_ASSIGN(const tools::TextKernel described, file.empty()
+                                                     ? tools::describeTextKernel(text, "text", entry, target, knobs)
+                                                     : tools::readTextKernel(file, entry, target, knobs));
+  KILN_ASSIGN(made.kernel, made.jit->kernel(described.source));
+  for (const ArgumentSpec &a : described.source.arguments) {
     KILN_ASSIGN(ParsedArgumentType type, parseArgumentType(a.type));
     made.types.push_back(std::move(type));
   }
-  return &known->emplace(key, std::move(made)).first->second;
+  return &known->emplace(std::move(key), std::move(made)).first->second;
 }
 
 /// The bits of a number as the parameter's type.
@@ -116,9 +127,9 @@ struct Launch {
     return {};
   }
 
-  Status run(DoorDevice &on, Place place, JitKernel &kernel, Dim3 grid) {
+  Status run(DoorDevice &on, Place place, JitKernel &kernel, Dim3 grid, void *native) {
     if (place.isGpu()) {
-      KILN_ASSIGN(Stream *const stream, on.streamOf(streamSaid(place.type, place.number)));
+      KILN_ASSIGN(Stream *const stream, on.streamOf(native));
       return kernel.launch(grid, stream, arguments);
     }
     KILN_TRY(on.finish(kernel.launch(grid, nullptr, arguments)));
@@ -133,51 +144,71 @@ struct Launch {
   }
 };
 
-Status launch(const std::string &file, const std::string &entry, Dim3 grid, std::span<const FfiValue> given) {
-  Place place{1, 0};
-  bool any = false;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    if (const FfiTensor *t = tensorOf(given[i])) {
-      const Place here{t->deviceType, t->device};
-      if (any && here != place)
-        return Status::invalid("argument " + std::to_string(i) + " is on " + here.toString() + ", others on " +
-                                   place.toString(),
-                               "give all arrays on one device");
-      place = here, any = true;
-    }
-  KILN_ASSIGN(DoorDevice *const on, DoorDevice::of(place));
-  KILN_ASSIGN(OpenKernel *const open, openKernel(*on, file, entry));
-  const KernelSource &source = open->kernel->source();
-  if (given.size() != open->types.size())
-    return Status::invalid("kernel '" + source.name + "' has " + std::to_string(open->types.size()) +
-                               " parameters, the call has " + std::to_string(given.size()) + " arguments",
-                           "pass one for each parameter");
-  std::unique_lock<std::mutex> lock;
-  if (place.isHost())
-    lock = std::unique_lock(on->calls);
-  Launch call;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    KILN_TRY(call.add(*on, place, "argument '" + source.arguments[i].name + "' of kernel '" + source.name + "'",
-                      given[i], open->types[i]));
-  return call.run(*on, place, *open->kernel, grid);
+/// Where the tensors lie; in the host's memory if there are none.
+Place placeOf(std::span<const FfiValue> given) {
+  for (const FfiValue &value : given)
+    if (const FfiTensor *t = tensorOf(value))
+      return {t->deviceType, t->device};
+  return {1, 0};
 }
 
 } // namespace
 
+Result<OpenKernel *> openText(Place place, std::string_view text, const std::string &entry) {
+  if (text.empty() || text.size() > tools::maxTextBytes)
+    return Status::invalid("argument 'text' has " + std::to_string(text.size()) + " bytes; the limits are 1 and " +
+                               std::to_string(tools::maxTextBytes),
+                           "give a module of the tile dialect");
+  return openKernel(place, {}, std::string(text), entry);
+}
+
+Status launchOpen(OpenKernel &open, const std::array<std::int64_t, 3> &grid, std::span<const FfiValue> given,
+                  void *native) {
+  const KernelSource &source = open.kernel->source();
+  for (std::size_t d = 0; d < grid.size(); ++d)
+    if (grid[d] < 1 || grid[d] > std::numeric_limits<std::int32_t>::max())
+      return Status::invalid("extent " + std::to_string(d) + " of the grid is " + std::to_string(grid[d]),
+                             "give a whole number from 1 to 2^31 - 1");
+  if (given.size() != open.types.size())
+    return Status::invalid("kernel '" + source.name + "' has " + std::to_string(open.types.size()) +
+                               " parameters, the call has " + std::to_string(given.size()) + " arguments",
+                           "pass one for each parameter");
+  std::unique_lock<std::mutex> lock;
+  if (open.place.isHost())
+    lock = std::unique_lock(open.on->calls);
+  Launch call;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::string where = "argument '" + source.arguments[i].name + "' of kernel '" + source.name + "'";
+    if (const FfiTensor *t = tensorOf(given[i])) {
+      const Place here{t->deviceType, t->device};
+      if (here != open.place && !(here.isHost() && open.place.isHost()))
+        return Status::invalid(where + " is on " + here.toString() + ", the kernel on " + open.place.toString(),
+                               "give all tensors on one device");
+    }
+    KILN_TRY(call.add(*open.on, open.place, where, given[i], open.types[i]));
+  }
+  const auto extent = [&](std::size_t d) { return static_cast<std::uint32_t>(grid[d]); };
+  return call.run(*open.on, open.place, *open.kernel, {extent(0), extent(1), extent(2)}, native);
+}
+
 Failure launchText(std::span<const FfiValue> arguments) {
   std::string_view file, entry;
-  if (arguments.size() < 5 || !textOf(arguments[0], file) || !textOf(arguments[1], entry))
+  if (arguments.size() < 5 || !textOf(arguments[0], file) || !textOf(arguments[1], entry) || file.empty())
     return {"TypeError", "launch: give a file, a kernel's name, three extents of a grid, and the kernel's arguments"};
-  std::uint32_t extents[3];
-  for (int d = 0; d < 3; ++d) {
-    const FfiValue &value = arguments[2 + static_cast<std::size_t>(d)];
-    if (value.type != ffiWhole || value.whole < 1 || value.whole > std::numeric_limits<std::int32_t>::max())
-      return {"ValueError",
-              "launch: extent " + std::to_string(d) + " of the grid is no whole number from 1 to 2^31 - 1"};
-    extents[d] = static_cast<std::uint32_t>(value.whole);
+  std::array<std::int64_t, 3> grid;
+  for (std::size_t d = 0; d < grid.size(); ++d) {
+    const FfiValue &value = arguments[2 + d];
+    if (value.type != ffiWhole)
+      return {"ValueError", "launch: extent " + std::to_string(d) + " of the grid is no whole number",
+              "give one from 1 to 2^31 - 1"};
+    grid[d] = value.whole;
   }
-  const Status s =
-      launch(std::string(file), std::string(entry), {extents[0], extents[1], extents[2]}, arguments.subspan(5));
+  const std::span<const FfiValue> given = arguments.subspan(5);
+  const Place place = placeOf(given);
+  const Result<OpenKernel *> open = openKernel(place, std::string(file), {}, std::string(entry));
+  if (!open)
+    return failureOf("launch", open.status());
+  const Status s = launchOpen(**open, grid, given, streamSaid(place.type, place.number));
   return s.ok() ? Failure() : failureOf("launch", s);
 }
 

@@ -11,8 +11,6 @@
 namespace kiln::tools {
 namespace {
 
-/// Larger texts are no kernels.
-constexpr std::uint64_t maxTextBytes = std::uint64_t(64) << 20;
 constexpr std::uint64_t maxDescriptionBytes = std::uint64_t(16) << 20;
 
 /// Where descriptions are kept; null where there is no cache, which costs time and nothing else.
@@ -72,11 +70,20 @@ Result<KernelSource> sourceFrom(const std::string &metadata, const std::string &
 Result<TextKernel> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
                                   const Knobs &knobs) {
   const auto begin = std::chrono::steady_clock::now();
+  KILN_ASSIGN(const std::string program, readTextFile(file, maxTextBytes));
+  KILN_ASSIGN(TextKernel out, describeTextKernel(program, file, entry, codeTarget, knobs));
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  out.milliseconds = std::chrono::duration<double, std::milli>(passed).count();
+  return out;
+}
+
+Result<TextKernel> describeTextKernel(const std::string &program, const std::string &file, const std::string &entry,
+                                      const std::string &codeTarget, const Knobs &knobs) {
+  const auto begin = std::chrono::steady_clock::now();
   const auto made = [&](KernelSource source, bool remembered) {
     const auto passed = std::chrono::steady_clock::now() - begin;
     return TextKernel{std::move(source), remembered, std::chrono::duration<double, std::milli>(passed).count()};
   };
-  KILN_ASSIGN(const std::string program, readTextFile(file, maxTextBytes));
   const std::unique_ptr<cache::KernelCache> descriptions = openDescriptions(knobs);
   cache::KeyText key;
   key.set("description of", entry).set("code target", codeTarget).set("version", KILN_VERSION).set("program", program);

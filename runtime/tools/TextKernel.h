@@ -22,8 +22,15 @@ struct TextKernel {
   double milliseconds = 0; ///< to read the file and to know what is in it
 };
 
-/// Reads the file and describes its kernel `entry` (empty: the only one).  Its arguments' types and
-/// attributes say how they are specialised (tile.specialize, tile.element; pointers by alignment).
+/// Larger texts are no kernels.
+constexpr std::uint64_t maxTextBytes = std::uint64_t(64) << 20;
+
+/// Describes the kernel `entry` (empty: the only one) of a text; `file` is its name in messages.
+Result<TextKernel> describeTextKernel(const std::string &program, const std::string &file, const std::string &entry,
+                                      const std::string &codeTarget, const Knobs &knobs);
+
+/// The same of a file.  Its arguments' types and attributes say how they are specialised (tile.specialize,
+/// tile.element; pointers by alignment).
 Result<TextKernel> readTextKernel(const std::string &file, const std::string &entry, const std::string &codeTarget,
                                   const Knobs &knobs);
 

@@ -97,6 +97,33 @@ typedef struct kiln_output {
   int64_t shape[8];
 } kiln_output;
 
+/* A kernel of the caller's own: a text of the tile dialect on a device. */
+typedef struct kiln_kernel kiln_kernel;
+
+/* Reads the kernel `name` (NULL: the only one) of a text of `size` bytes.  It is compiled at its first launch with
+ * arguments of a class, in a process of its own.  The same text opened again is not read again. */
+kiln_status kiln_kernel_open(const char *text, size_t size, const char *name, DLDevice device, kiln_kernel **kernel);
+
+/* A value of a kernel's argument.  A parameter that is a pointer takes a tensor: of its type, and in the host's memory
+ * dense; it may be written.  Whole numbers are also passed where a parameter is a float. */
+typedef enum kiln_value_kind { KILN_TENSOR = 0, KILN_WHOLE = 1, KILN_NUMBER = 2 } kiln_value_kind;
+typedef struct kiln_value {
+  kiln_value_kind kind;
+  union {
+    const DLTensor *tensor;
+    int64_t whole;
+    double number;
+  } of;
+} kiln_value;
+
+/* A launch of grid[0] x grid[1] x grid[2] programs with `count` arguments, in the order of the kernel's parameters.
+ * options: the stream, and no workspace; NULL: the device's default stream. */
+kiln_status kiln_kernel_launch(kiln_kernel *kernel, const uint32_t grid[3], const kiln_value *arguments, size_t count,
+                               const kiln_options *options);
+
+/* What was launched goes on.  A kernel that is closed, or closed twice, is refused; NULL is nothing to close. */
+kiln_status kiln_kernel_close(kiln_kernel *kernel);
+
 #ifdef __cplusplus
 }
 #endif
