@@ -84,6 +84,43 @@ TEST_F(TvmFfi, OutputsAreAText) {
   EXPECT_EQ(text, R"([{"dtype":"f32","name":"out","shape":[2,2]}])");
 }
 
+TEST_F(TvmFfi, CodeIsMadeAheadOfACall) {
+  call.insert(call.begin() + 1, {ffiFlag, 0, {1}});
+  ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  EXPECT_EQ(result.type, ffiFlag);
+  EXPECT_EQ(result.whole, 1);
+  EXPECT_EQ(data[4], 0); // nothing ran
+  call[1].whole = 0;
+  ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  EXPECT_EQ(result.whole, 1); // it is there already
+  call[1] = {ffiWhole, 0, {1}};
+  EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
+  EXPECT_TRUE(raised.starts_with("TypeError: prepare: argument 1 is no flag")) << raised;
+  call[1] = {ffiFlag, 0, {1}}, call[2] = {ffiNone, 0, {0}};
+  EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
+  EXPECT_NE(raised.find("softmax: argument 'x' is missing"), std::string::npos) << raised;
+}
+
+/// Asked until it is there, without waiting.
+TEST_F(TvmFfi, CodeIsMadeInTheBackground) {
+  const std::int64_t tall[2] = {4, 2};
+  x.shape = out.shape = tall; // an output over nothing of x
+  x.bits = out.bits = 16;     // code that no other test makes
+  call.insert(call.begin() + 1, {ffiFlag, 0, {0}});
+  do
+    ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
+  while (!result.whole);
+  EXPECT_EQ(data[4], 0);
+}
+
+TEST_F(TvmFfi, CallsAreExplained) {
+  ASSERT_EQ(ask(__tvm_ffi_kiln_explain), 0) << raised;
+  for (const char *part : {R"("operation":"softmax")", R"("device":"emulator)", R"("kernel":"softmax)", R"("grid":[)",
+                           R"("configuration":")", R"("code":")", R"("workspace":[])"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
+  EXPECT_EQ(data[4], 0); // nothing ran
+}
+
 TEST_F(TvmFfi, CallsAreBound) {
   const std::vector<FfiValue> arrays{call[2], call[1]};
   const auto bind = [&](std::vector<FfiValue> arguments) {
@@ -123,66 +160,31 @@ TEST_F(TvmFfi, BoundOptionsAreKept) {
   EXPECT_EQ(made.call(made.self, arrays.data(), 3, &answer), -1);
   EXPECT_NE(raised.find("no_such_type"), std::string::npos) << raised;
   made.remove(made.self);
-  TEST_F(TvmFfi, CodeIsMadeAheadOfACall) {
-    call.insert(call.begin() + 1, {ffiFlag, 0, {1}});
-    ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
-    EXPECT_EQ(result.type, ffiFlag);
-    EXPECT_EQ(result.whole, 1);
-    EXPECT_EQ(data[4], 0); // nothing ran
-    call[1].whole = 0;
-    ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
-    EXPECT_EQ(result.whole, 1); // it is there already
-    call[1] = {ffiWhole, 0, {1}};
-    EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
-    EXPECT_TRUE(raised.starts_with("TypeError: prepare: argument 1 is no flag")) << raised;
-    call[1] = {ffiFlag, 0, {1}}, call[2] = {ffiNone, 0, {0}};
-    EXPECT_EQ(ask(__tvm_ffi_kiln_prepare), -1);
+}
+
+TEST_F(TvmFfi, WrongQuestionsAreRefusedByName) {
+  const std::pair<FfiFunction *, std::string> functions[] = {{__tvm_ffi_kiln_outputs, "outputs"},
+                                                             {__tvm_ffi_kiln_workspace, "workspace"},
+                                                             {__tvm_ffi_kiln_explain, "explain"}};
+  for (const auto &[function, name] : functions) {
+    const std::vector<FfiValue> right = call;
+    call[0] = {ffiWhole, 0, {3}};
+    EXPECT_EQ(ask(function), -1);
+    EXPECT_TRUE(raised.starts_with("TypeError: " + name + ": argument 0 is no text")) << raised;
+    call.clear();
+    EXPECT_EQ(ask(function), -1);
+    EXPECT_TRUE(raised.starts_with("TypeError: " + name)) << raised;
+    call = right;
+    call[0] = textValue("sotfmax");
+    EXPECT_EQ(ask(function), -1);
+    EXPECT_NE(raised.find("sotfmax"), std::string::npos) << raised;
+    call = right;
+    call[1] = {ffiNone, 0, {0}};
+    EXPECT_EQ(ask(function), -1);
     EXPECT_NE(raised.find("softmax: argument 'x' is missing"), std::string::npos) << raised;
+    call = right;
   }
-
-  /// Asked until it is there, without waiting.
-  TEST_F(TvmFfi, CodeIsMadeInTheBackground) {
-    const std::int64_t tall[2] = {4, 2};
-    x.shape = out.shape = tall; // an output over nothing of x
-    x.bits = out.bits = 16;     // code that no other test makes
-    call.insert(call.begin() + 1, {ffiFlag, 0, {0}});
-    do
-      ASSERT_EQ(ask(__tvm_ffi_kiln_prepare), 0) << raised;
-    while (!result.whole);
-    EXPECT_EQ(data[4], 0);
-  }
-
-  TEST_F(TvmFfi, CallsAreExplained) {
-    ASSERT_EQ(ask(__tvm_ffi_kiln_explain), 0) << raised;
-    for (const char *part : {R"("operation":"softmax")", R"("device":"emulator)", R"("kernel":"softmax)", R"("grid":[)",
-                             R"("configuration":")", R"("code":")", R"("workspace":[])"})
-      EXPECT_NE(text.find(part), std::string::npos) << part << " is not in " << text;
-    EXPECT_EQ(data[4], 0); // nothing ran
-  }
-
-  TEST_F(TvmFfi, WrongQuestionsAreRefusedByName) {
-    const std::pair<FfiFunction *, std::string> functions[] = {{__tvm_ffi_kiln_outputs, "outputs"},
-                                                               {__tvm_ffi_kiln_workspace, "workspace"},
-                                                               {__tvm_ffi_kiln_explain, "explain"}};
-    for (const auto &[function, name] : functions) {
-      const std::vector<FfiValue> right = call;
-      call[0] = {ffiWhole, 0, {3}};
-      EXPECT_EQ(ask(function), -1);
-      EXPECT_TRUE(raised.starts_with("TypeError: " + name + ": argument 0 is no text")) << raised;
-      call.clear();
-      EXPECT_EQ(ask(function), -1);
-      EXPECT_TRUE(raised.starts_with("TypeError: " + name)) << raised;
-      call = right;
-      call[0] = textValue("sotfmax");
-      EXPECT_EQ(ask(function), -1);
-      EXPECT_NE(raised.find("sotfmax"), std::string::npos) << raised;
-      call = right;
-      call[1] = {ffiNone, 0, {0}};
-      EXPECT_EQ(ask(function), -1);
-      EXPECT_NE(raised.find("softmax: argument 'x' is missing"), std::string::npos) << raised;
-      call = right;
-    }
-  }
+}
 
 } // namespace
 } // namespace kiln::door
