@@ -505,20 +505,17 @@ def chunk_simple_gla(
     )
 
 
-#: FLA's functions that Kiln computes when it is enabled: where FLA defines each, and its registry
-#: there; None: the function has none, and is replaced.  chunk_rwkv7 calls chunk_dplr_delta_rule.
+#: FLA's functions that Kiln computes when it is enabled, by the module that defines each.
+#: chunk_rwkv7 calls chunk_dplr_delta_rule.
 _registry = _fla_registry.Registry(
     {
-        "fla.ops.generalized_delta_rule.dplr.chunk": (
-            chunk_dplr_delta_rule,
-            "generalized_delta_rule.dplr",
-        ),
-        "fla.ops.gated_delta_rule.chunk": (chunk_gated_delta_rule, "gated_delta_rule"),
-        "fla.ops.kda.chunk": (chunk_kda, "function"),
-        "fla.ops.generalized_delta_rule.iplr.chunk": (chunk_iplr_delta_rule, None),
-        "fla.ops.delta_rule.chunk": (chunk_delta_rule, None),
-        "fla.ops.gla.chunk": (chunk_gla, None),
-        "fla.ops.simple_gla.chunk": (chunk_simple_gla, None),
+        "fla.ops.generalized_delta_rule.dplr.chunk": chunk_dplr_delta_rule,
+        "fla.ops.gated_delta_rule.chunk": chunk_gated_delta_rule,
+        "fla.ops.kda.chunk": chunk_kda,
+        "fla.ops.generalized_delta_rule.iplr.chunk": chunk_iplr_delta_rule,
+        "fla.ops.delta_rule.chunk": chunk_delta_rule,
+        "fla.ops.gla.chunk": chunk_gla,
+        "fla.ops.simple_gla.chunk": chunk_simple_gla,
     }
 )
 
