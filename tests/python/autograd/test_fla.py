@@ -115,6 +115,21 @@ def test_autocast_and_other_types():
     assert torch.equal(got, wanted)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_rwkv7_token_by_token(dtype):
+    r, w, k, v, a, b = rwkv7_inputs(dtype)
+    rate, state = torch.rand(B, T, H, K).to(dtype), torch.randn(B, H, K, V)
+    got = fla.fused_mul_recurrent_rwkv7(
+        r, w, k, v, -a, rate, initial_state=state, output_final_state=True
+    )
+    exact = dict(zip("qgkvab", doubles(r, w, k, v, a, (-a * rate))))
+    for one, wanted in zip(got, rule("rwkv7", **exact, state=state.double())):
+        assert_rms(one, wanted, 0.007 if dtype == torch.bfloat16 else 1e-5)
+    assert fla.fused_mul_recurrent_rwkv7(r, w, k, v, -a, rate)[1] is None
+    with pytest.raises(NotImplementedError, match="argument 'reverse' is given"):
+        fla.fused_mul_recurrent_rwkv7(r, w, k, v, -a, rate, reverse=True)
+
+
 def test_it_compiles_without_a_break():
     q, k, v = (normal(B, T, H, n) for n in (K, K, V))
     g, beta = decays(B, T, H, K), torch.rand(B, T, H)
@@ -238,6 +253,7 @@ class TestRegistry:
             "chunk_delta_rule": (r, -a, v, beta),
             "chunk_gla": (r, k, v, w),
             "chunk_simple_gla": (r, k, v, g),
+            "fused_mul_recurrent_rwkv7": (r, w, k, v, -a, beta[..., None].expand(r.shape)),
         }
         assert len(arguments) == len(self.registry.table)
         fla.enable()
