@@ -1,8 +1,10 @@
 // The exported functions in tvm-ffi's calling convention.  Those of the operations are generated from
 // kernels/Families.def (CMakeLists.txt): each is one line, KILN_DOOR_OPERATION(name).
+#include "runtime/door/BoundCall.h"
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorKernel.h"
+#include "runtime/door/DoorPlans.h"
 
 #include <exception>
 
@@ -50,6 +52,19 @@ int operation(const char *name, const FfiValue *arguments, std::int32_t count, F
   });
 }
 
+/// f(family, the arguments of its call): `count` arguments begin with the operation's name.
+template <typename F> int aboutCall(const char *function, const FfiValue *arguments, std::int32_t count, F f) {
+  return guarded([&]() -> Failure {
+    std::string_view name;
+    if (count < 1 || !textOf(arguments[0], name))
+      return {"TypeError", std::string(function) + ": argument 0 is no text", "give the operation's name"};
+    const auto family = kernels::findFamily(name);
+    if (!family.ok())
+      return failureOf(function, family.status());
+    return f(**family, spanOf(arguments + 1, count - 1));
+  });
+}
+
 } // namespace
 } // namespace kiln::door
 
@@ -80,20 +95,77 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_launch(void *, const kiln::door::FfiValue *argum
   });
 }
 
-/// (operation, the arguments of its call)
+/// (operation, the arguments of its call; True for an optional output): its outputs' types, as a text
 KILN_DOOR_EXPORT __tvm_ffi_kiln_outputs(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
                                         kiln::door::FfiValue *result) {
   using namespace kiln::door;
-  return guarded([&]() -> Failure {
-    std::string_view name;
-    std::string types;
-    if (count < 1 || !textOf(arguments[0], name))
-      return {"TypeError", "outputs: argument 0 is no text: give the operation's name"};
-    const auto family = kiln::kernels::findFamily(name);
-    if (!family.ok())
-      return failureOf("outputs", family.status());
-    if (Failure f = outputsOf(**family, spanOf(arguments + 1, count - 1), types); !f.kind.empty())
-      return f;
-    return giveText(types, result);
-  });
+  return aboutCall("outputs", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string types;
+                     if (Failure f = outputsOf(family, call, types); !f.kind.empty())
+                       return f;
+                     return giveText(types, result);
+                   });
+}
+
+/// (operation, the arguments of its call): bytes, a whole number
+KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                          kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("workspace", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::size_t bytes = 0;
+                     if (Failure f = workspaceOf(family, call, bytes); !f.kind.empty())
+                       return f;
+                     *result = {ffiWhole, 0, {static_cast<std::int64_t>(bytes)}};
+                     return {};
+                   });
+}
+
+/// (operation, whether to wait, the arguments of its call): has its code compiled
+KILN_DOOR_EXPORT __tvm_ffi_kiln_prepare(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("prepare", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     if (call.empty() || call[0].type != ffiFlag)
+                       return {"TypeError", "prepare: argument 1 is no flag", "say whether to wait"};
+                     *result = {ffiNone, 0, {0}};
+                     return prepare(family, call.subspan(1), call[0].whole != 0);
+                   });
+}
+
+/// (operation, the arguments of its call): what it launches, as a text
+KILN_DOOR_EXPORT __tvm_ffi_kiln_explain(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("explain", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string json;
+                     if (Failure f = explain(family, call, json); !f.kind.empty())
+                       return f;
+                     return giveText(json, result);
+                   });
+}
+
+/// (operation, names of arrays, names of options, the options' values): a function of the arrays (BoundCall.h)
+KILN_DOOR_EXPORT __tvm_ffi_kiln_bind(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                     kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("bind", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::unique_ptr<BoundCall> bound;
+                     if (Failure f = BoundCall::create(family, call, bound); !f.kind.empty())
+                       return f;
+                     const auto run = [](void *self, const FfiValue *arrays, std::int32_t n, FfiValue *out) {
+                       *out = {ffiNone, 0, {0}};
+                       return guarded([&] { return static_cast<BoundCall *>(self)->run(spanOf(arrays, n)); });
+                     };
+                     *result = {ffiFunctionObject, 0, {0}};
+                     const auto remove = [](void *self) { delete static_cast<BoundCall *>(self); };
+                     if (!TVMFFIFunctionCreate || TVMFFIFunctionCreate(bound.get(), run, remove, &result->object) != 0)
+                       return {"InternalError", "kiln: tvm-ffi made no function of the call"};
+                     (void)bound.release();
+                     return {};
+                   });
 }

@@ -1,8 +1,8 @@
 #include "runtime/door/DoorCall.h"
 
 #include "kernels/support/Runner.h"
+#include "runtime/door/DoorPlans.h"
 #include "runtime/door/DoorTensor.h"
-#include "runtime/door/OperationCall.h"
 #include "runtime/io/DType.h"
 
 #include <nlohmann/json.hpp>
@@ -74,10 +74,7 @@ Status runOnHost(OperationCall &call) {
   const std::vector<TensorParameter> &all = call.operation.table.tensors;
   const Callable &callable = *call.operation.callable;
   DoorDevice &on = *call.device;
-  Arrays inputs;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (call.given[i] && !all[i].output)
-      inputs[all[i].name] = copyIn(*call.given[i], typeOf(tensorOf(call, all[i])));
+  const Arrays inputs = inputsOf(call);
   const std::lock_guard lock(on.calls);
   KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(on.device(), callable, inputs, call.call.options));
   KILN_TRY(on.finish(callable.run(on.jit(), *call.planner, placed.call(), {})));
@@ -106,7 +103,17 @@ Status runOnGpu(OperationCall &call, const Surroundings *where) {
   return call.operation.callable->run(call.device->jit(), *call.planner, call.call, options);
 }
 
-/// What arguments say, and that it is right.
+} // namespace
+
+Arrays inputsOf(const OperationCall &call) {
+  const std::vector<TensorParameter> &all = call.operation.table.tensors;
+  Arrays inputs;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (call.given[i] && !all[i].output)
+      inputs[all[i].name] = copyIn(*call.given[i], typeOf(tensorOf(call, all[i])));
+  return inputs;
+}
+
 Failure readWhole(OperationCall &call, std::span<const FfiValue> arguments) {
   if (Failure f = call.read(arguments, false); !f.kind.empty())
     return f;
@@ -121,8 +128,6 @@ Failure readWhole(OperationCall &call, std::span<const FfiValue> arguments) {
     s = bindCall(call);
   return s.ok() ? Failure() : failureOf(call.operation.table.name, s);
 }
-
-} // namespace
 
 Failure failureOf(std::string_view operation, const Status &status) {
   constexpr const char *kinds[] = {"",

@@ -36,7 +36,8 @@ struct Surroundings {
 /// Runs a call.  In the host's memory its outputs are written when it returns.
 Failure run(const kernels::Family &family, std::span<const FfiValue> arguments, const Surroundings *given = nullptr);
 
-/// Bytes of the workspace that a caller may bring; 0 in the host's memory.
+/// Bytes of the workspace that a caller may bring; 0 in the host's memory.  They follow from types, shapes, strides and
+/// options: a caller may ask once for these.
 Failure workspaceOf(const kernels::Family &family, std::span<const FfiValue> arguments, std::size_t &bytes);
 
 /// Types of the outputs of a call.  Inputs and options as of `run`; an optional output is asked for by True.

@@ -156,6 +156,8 @@ Failure OperationCall::readWorkspace(const FfiValue &value) {
     return failureOf(of, Status(s.code(), argumentText(of, "workspace") + " " + s.message(), s.remedy()));
   if (!workspace.isDense())
     return failureOf(of, Status::invalid(argumentText(of, "workspace") + " is not dense", "give it without gaps"));
+  if (workspace.address == 0)
+    workspace.address = Plan::alignment; // of no bytes, and given: a call that needs some refuses it
   return readPlace(*tensor, "workspace");
 }
 

@@ -12,7 +12,7 @@ Result<DeviceAddress> WorkspacePool::get(std::size_t bytes, Stream &stream) {
                   "a workspace of " + std::to_string(bytes) +
                       " bytes is needed inside a graph capture, and only the "
                       "caller can keep one as long as the graph",
-                  "pass a workspace of workspaceBytes() bytes");
+                  "bring a workspace of as many bytes as the operation says");
   const std::lock_guard lock(mutex);
   const auto found =
       std::find_if(blocks.begin(), blocks.end(), [&](const Block &b) { return b.stream == stream.id(); });
@@ -54,7 +54,7 @@ Result<DeviceAddress> chooseWorkspace(Jit &jit, std::string_view operation, std:
   if (options.workspaceBytes < needed)
     return Status::invalid(name() + "the workspace has " + std::to_string(options.workspaceBytes) + " bytes, " +
                                std::to_string(needed) + " are needed",
-                           "ask workspaceBytes() of the operation");
+                           "ask the operation how many a call needs");
   if (options.workspace % WorkspacePool::alignment)
     return Status::invalid(name() + "the workspace does not lie at a multiple of " +
                                std::to_string(WorkspacePool::alignment) + " bytes",

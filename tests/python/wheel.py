@@ -17,6 +17,16 @@ PROGRAM = """
 import numpy as np, kiln
 assert "site-packages" in kiln.__file__
 assert (kiln.softmax(np.ones((2, 8), np.float32)) == 0.125).all()
+source = '''
+Kernel twice() {
+  return kernel("twice", {}, [](Arg<Pointer<f32>, "x"> x, Arg<Pointer<f32>, "out"> out) {
+    store(out + range(0, 32), 2.0f * load(x + range(0, 32)));
+  });
+}
+'''
+x, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+kiln.load_inline(source, "twice").twice()[1](x, out)
+assert (out == 2).all()
 print(kiln.__version__)
 """
 

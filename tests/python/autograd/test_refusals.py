@@ -97,6 +97,14 @@ def test_ranks_and_shapes_are_refused():
         kt.matmul(X, X.T, out_dtype=torch.int64)
 
 
+def test_what_is_no_tensor_is_refused():
+    q = normal(1, 8, 2, 16, grad=False)
+    with pytest.raises(RuntimeError, match="argument 'k'"):
+        kt.attention(q, q.float().numpy(), q)
+    with pytest.raises(RuntimeError, match="argument 'q'"):
+        kt.attention(q.float().numpy(), q, q)
+
+
 def test_sparse_and_nested_tensors_are_refused():
     with pytest.raises((NotImplementedError, RuntimeError)):
         kt.softmax(X.to_sparse())

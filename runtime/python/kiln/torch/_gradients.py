@@ -1,40 +1,72 @@
 """Gradients of operations: an autograd.Function around a forward and a backward operation of
 libkiln.
 
-What goes where is read from the operations' own names: the backward operation takes inputs and
-outputs of the forward one under their names, the gradient by an output `o` as `do`, and gives the
-gradient by an input `q` as `dq`.
+What goes where is read from the operations' own names (_gradient_names.py), once for each set of
+gradients that is asked for: a _Plan, by which calls move tensors by position.
 """
 
 from __future__ import annotations
 
-import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 
+from kiln import _gradient_names
 from kiln.torch._operation import TorchOperation
 
-__all__ = ["Differentiable", "cast_for_autocast"]
-
-#: The names of states' gradients in the linear attention literature, which libkiln follows.
-_GRADIENT_BY = {"final_state": "dht"}
-_GRADIENT_TO = {"initial_state": "dh0"}
+__all__ = ["Differentiable", "applier", "cast_for_autocast"]
 
 
-def cast_for_autocast(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Under torch.autocast, the tensors of these names in its type.  Others (gates, states, tables)
-    stay."""
-    kind = values[names[0]].device.type
+def cast_for_autocast(tensors: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
+    """Under torch.autocast, the tensors of these places in its type.  Others (gates, states,
+    tables) stay."""
+    # What is no tensor is refused by the schema of the operation.
+    kind = "cuda" if getattr(tensors[0], "is_cuda", False) else "cpu"
     if not torch.is_autocast_enabled(kind):
-        return values
+        return tensors
     dtype = torch.get_autocast_dtype(kind)
-    cast = {
-        n: values[n].to(dtype)
-        for n in names
-        if values.get(n) is not None and values[n].is_floating_point()
-    }
-    return {**values, **cast}
+    cast = list(tensors)
+    for at in places:
+        if cast[at] is not None and cast[at].is_floating_point():
+            cast[at] = cast[at].to(dtype)
+    return tuple(cast)
+
+
+def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """function.apply, at half its cost in eager calls.
+
+    function: with setup_context, which torch.func wants.  For it torch reads the signature of
+    `forward` at each call; a Function whose forward takes the context needs that not.
+    """
+
+    class Eager(function):  # type: ignore[misc, valid-type]
+        setup_context = torch.autograd.Function.setup_context  # as if there were none
+
+        @staticmethod
+        def forward(ctx: Any, *values: Any) -> Any:
+            output = function.forward(*values)
+            function.setup_context(ctx, values, output)
+            return output
+
+    Eager.__name__ = Eager.__qualname__ = function.__name__
+
+    def apply(*values: Any) -> Any:
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+            return function.apply(*values)
+        return Eager.apply(*values)
+
+    return apply
+
+
+class _Plan(NamedTuple):
+    """The backward call of one set of gradients."""
+
+    operation: Any  # its overload
+    refusing: Any  # a Function around it
+    places: tuple[int, ...]  # of its arguments in (None, saved tensors, options, gradients, zeros)
+    zeros_like: int  # the saved tensor that the first output's gradient is like; 0: it is given
+    results: tuple[int, ...]  # for each input its gradient's place in (None, the call's outputs)
 
 
 class Differentiable:
@@ -54,92 +86,120 @@ class Differentiable:
         cast: tuple[str, ...],
         of_backward: tuple[str, ...] = (),
     ) -> None:
-        self.forward, self.backward, self.cast, self.of_backward = (
-            forward,
-            backward,
-            cast,
-            of_backward,
-        )
-        self.function = _function_of(self)
+        self.forward, self.backward, self.of_backward = forward, backward, of_backward
+        self._cast = tuple(forward.inputs.index(name) for name in cast)
+        self._forward_options = len(forward.options)
+        self._apply = applier(_function_of(self))
+
+    def run(self, tensors: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+        """The call.  tensors: as forward.inputs; options: as forward.options and `of_backward`.
+
+        A Function costs time, so it is left out where no gradient is wanted."""
+        tensors = cast_for_autocast(tensors, self._cast)
+        if torch.is_grad_enabled():
+            for tensor in tensors:
+                if getattr(tensor, "requires_grad", False):
+                    return self._with_gradient(tensors, options)
+        return self.forward.overload(*tensors, *options[: self._forward_options])
+
+    def _with_gradient(self, tensors: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+        given = len(tensors)
+        while tensors[given - 1] is None:  # each costs as much as a tensor
+            given -= 1
+        return self._apply(options, *tensors[:given])
 
     def __call__(self, values: dict[str, Any]) -> Any:
-        """The call with arguments by name.  The Function costs time, so it is left out where no
-        gradient is wanted."""
-        values = cast_for_autocast(values, self.cast)
-        if torch.is_grad_enabled() and any(
-            isinstance(value, torch.Tensor) and value.requires_grad for value in values.values()
-        ):
-            return self.function.apply(
-                *[values.get(name) for name in (*self.forward.arguments, *self.of_backward)]
-            )
-        return self.forward(values)
+        """The call with arguments by name; those that are left out are None."""
+        get = values.get
+        return self.run(
+            tuple([get(name) for name in self.forward.inputs]),
+            tuple([get(name) for name in (*self.forward.options, *self.of_backward)]),
+        )
 
 
 def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
-    # What the Function refers to is plain data and torch's overloads: Dynamo traces it.
+    """The Function of the arguments (options, *tensors), as of Differentiable.run; tensors at the
+    end may be left out.  What it refers to is plain data and torch's overloads: Dynamo traces it.
+    """
     overload, outputs = of.forward.overload, of.forward.outputs
-    count, inputs = len(of.forward.arguments), of.forward.inputs
-    arguments = (*of.forward.arguments, *of.of_backward)
+    inputs = of.forward.inputs
+    count = of._forward_options
+    options = (*of.forward.options, *of.of_backward)
     taken = next(iter(of.backward.values())).inputs
-    kept = tuple(n for n in (*inputs, *outputs) if n in taken)
-    options = arguments[len(inputs) :]
-    gradient_to = {name: _GRADIENT_TO.get(name, "d" + name) for name in inputs}
-    gradient_by = {name: _GRADIENT_BY.get(name, "d" + name) for name in outputs}
+    gradient_to = {name: _gradient_names.gradient_to(name) for name in inputs}
+    gradient_by = {name: _gradient_names.gradient_by(name) for name in outputs}
+    kept = tuple([at for at, name in enumerate(inputs) if name in taken])
+    kept_outputs = tuple([at for at, name in enumerate(outputs) if name in taken])
+    # What the backward operation takes no gradient by has none.
+    constant = tuple([at for at, name in enumerate(outputs) if gradient_by[name] not in taken])
     optional = tuple(sorted({name for names in of.backward for name in names}))
     backward_of = {
         ",".join(k): (op.overload, _without_gradient(op), op.arguments, op.outputs)
         for k, op in of.backward.items()
     }
+    padding = tuple([(None,) * (len(inputs) - n) for n in range(len(inputs) + 1)])
+    plans: dict[Any, _Plan] = {}
+
+    def plan_of(needed: tuple[bool, ...], present: tuple[bool, ...]) -> _Plan:
+        """needed: of each input; present: of each output's gradient."""
+        saved = [inputs[at] for at in kept if at < len(needed)]
+        saved += [outputs[at] for at in kept_outputs]
+        by = [gradient_by[n] if is_there else "" for n, is_there in zip(outputs, present)]
+        pool = ["", *saved, *options, *by, "do"]
+        wanted = [n for n, is_needed in zip(inputs, needed) if is_needed and n in saved]
+        to = [gradient_to[n] for n in wanted]
+        call, refusing, its_arguments, its_outputs = backward_of[
+            ",".join([n for n in optional if n in to])
+        ]
+        # The rules' o is not saved, and has v's shape and the queries' type.
+        like = outputs[0] if outputs[0] in saved else "v"
+        found = ["", *its_outputs]
+        return _Plan(
+            call,
+            refusing,
+            tuple([pool.index(n) if n in pool else 0 for n in its_arguments]),
+            0 if present[0] else pool.index(like),
+            tuple([found.index(d) if d in to and d in found else 0 for d in gradient_to.values()]),
+        )
 
     class Function(torch.autograd.Function):
         @staticmethod
-        def forward(*values: Any) -> Any:
-            return overload(*values[:count])
+        def forward(options: Any, *tensors: Any) -> Any:
+            return overload(*tensors, *padding[len(tensors)], *options[:count])
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            named = dict(zip(arguments, inputs))
+            options, *tensors = inputs
             results = output if isinstance(output, tuple) else (output,)
-            named.update(zip(outputs, results))
-            ctx.save_for_backward(*[named[name] for name in kept])
-            ctx.options = tuple(named[name] for name in options)
-            # What the backward operation takes no gradient by has none.
-            constant = [r for n, r in zip(outputs, results) if gradient_by[n] not in taken]
+            saved = [tensors[at] for at in kept if at < len(tensors)]
+            ctx.save_for_backward(*saved, *[results[at] for at in kept_outputs])
+            ctx.options = options
             if constant:
-                ctx.mark_non_differentiable(*constant)
+                ctx.mark_non_differentiable(*[results[at] for at in constant])
             ctx.set_materialize_grads(False)
 
         @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
-            saved = dict(zip(kept, ctx.saved_tensors))
-            values = {**saved, **dict(zip(options, ctx.options))}
-            values.update((gradient_by[n], g) for n, g in zip(outputs, gradients) if g is not None)
-            if "do" not in values:  # only another output has a gradient
-                values["do"] = _zeros_of_output(saved, outputs[0])
-            wanted = {
-                name
-                for name, needed in zip(inputs, ctx.needs_input_grad)
-                if needed and saved.get(name) is not None
-            }
-            gradients_to = {gradient_to[name] for name in wanted}
-            plain, refusing, its_arguments, its_outputs = backward_of[
-                ",".join(n for n in optional if n in gradients_to)
-            ]
-            its_values = [values.get(name) for name in its_arguments]
-            if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-                results = refusing.apply(*its_values)
+            needed = ctx.needs_input_grad[1:]
+            present = tuple([g is not None for g in gradients])
+            plan = plans.get((needed, present))
+            compiling = torch.compiler.is_compiling()
+            if plan is None:
+                plan = plan_of(needed, present)
+                if not compiling:
+                    plans[needed, present] = plan
+            pool = (None, *ctx.saved_tensors, *ctx.options, *gradients)
+            if plan.zeros_like:  # only another output has a gradient
+                pool = (*pool, torch.zeros_like(pool[plan.zeros_like]))
+            values = [pool[at] for at in plan.places]
+            if torch.is_grad_enabled() and not compiling:
+                results = plan.refusing.apply(*values)
             else:
-                results = plain(*its_values)
-            found = dict(zip(its_outputs, results))
-            by_inputs = tuple(
-                found.get(gradient_to[name]) if name in wanted else None for name in inputs
-            )
-            return by_inputs + (None,) * len(options)
+                results = plan.operation(*values)
+            found = (None, *results) if isinstance(results, tuple) else (None, results)
+            return (None, *[found[at] for at in plan.results[: len(needed)]])
 
     Function.__name__ = Function.__qualname__ = f"kiln_{of.forward.name}"
-    # apply() asks for it at every call, which takes longer than all else unless it is there.
-    forward: Any = Function.forward
-    forward.__signature__ = inspect.signature(forward)
     return Function
 
 
@@ -166,9 +226,3 @@ def _without_gradient(operation: TorchOperation) -> type[torch.autograd.Function
             )
 
     return Function
-
-
-def _zeros_of_output(saved: dict[str, Any], name: str) -> torch.Tensor:
-    """Zeros like the first output; the rules' o is not saved, and has v's shape and the queries'
-    type."""
-    return torch.zeros_like(saved[name] if name in saved else saved["v"])

@@ -9,6 +9,10 @@ It has no gradient: that is given by an autograd.Function around it (_gradients.
 way that costs least for each call (define and impl, not custom_op), and the one that works with
 torch.compile, export, checkpointing and torch.func.
 
+A call is one pass through the dispatcher.  What depends on the operation alone is bound when it is
+made: a call moves its arguments by position, without dictionaries, and allocates the outputs that
+it has and nothing else (tests/python/autograd/test_host_time.py counts).
+
 Not handled here: views that are to be negated or conjugated, which torch's dispatcher resolves
 before it calls the implementation; tensors without memory (fake ones, wrapper subclasses), which
 libkiln refuses by name.
@@ -16,24 +20,27 @@ libkiln refuses by name.
 
 from __future__ import annotations
 
+import inspect
+import operator
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from kiln._library import Operation, library
+from kiln.torch._workspace import Workspaces
 
-__all__ = ["NAMESPACE", "TorchOperation"]
+__all__ = ["NAMESPACE", "Rule", "TorchOperation", "empty_like", "of_arguments"]
 
 NAMESPACE = torch.library.Library("kiln", "DEF")
 _TYPES = {"flag": "bool", "whole": "int", "float": "float", "choice": "str", "text": "str"}
 _SLOW = 1.0  # seconds of a call on the emulator after which the user is told what it is
 
-#: Makes the outputs of a call: from the inputs and options by name, a tensor for each output by
-#: name.
-Outputs = Callable[[dict[str, Any]], dict[str, torch.Tensor]]
+#: Makes an output of a call from the arguments that its parameters name; a fake tensor for fake
+#: ones.
+Rule = Callable[..., torch.Tensor]
 
 
 def _warn_of_emulator(name: str, seconds: float) -> None:
@@ -47,6 +54,32 @@ def _warn_of_emulator(name: str, seconds: float) -> None:
         )
 
 
+def _picker(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Takes the values of these places out of a tuple, in C."""
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    begin = places[0] if places else 0
+    return operator.itemgetter(slice(begin, begin + len(places)))
+
+
+def of_arguments(rule: Rule, **names: str) -> Rule:
+    """The rule with other names of its parameters: x="q" has its `x` be the call's `q`."""
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    rule.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(names.get(n, n), either) for n in inspect.signature(rule).parameters]
+    )
+    return rule
+
+
+def empty_like(name: str) -> Rule:
+    """The rule of an output that is as the input `name`, dense."""
+
+    def rule(x: torch.Tensor) -> torch.Tensor:
+        return torch.empty_like(x, memory_format=torch.contiguous_format)
+
+    return of_arguments(rule, x=name)
+
+
 class TorchOperation:
     """One overload in torch.ops.kiln.
 
@@ -54,7 +87,7 @@ class TorchOperation:
     inputs: names of the tensors that it takes, in the order of the schema; `?` after a name: it
     may be None.
     options: names of the options that it takes, after the tensors; each may be None.
-    outputs: makes the outputs' tensors, fake ones for fake inputs.
+    rules: for each output its rule; those of other outputs are left alone.
     with_outputs: optional outputs that it has besides those that are not optional.
     """
 
@@ -63,89 +96,109 @@ class TorchOperation:
         name: str,
         inputs: tuple[str, ...],
         options: tuple[str, ...],
-        outputs: Outputs,
+        rules: dict[str, Rule],
         with_outputs: tuple[str, ...] = (),
     ) -> None:
         self.table: Operation = library().operations[name]
         self.name = "_with_".join((name, *with_outputs))
         self.inputs = tuple(i.rstrip("?") for i in inputs)
+        self.options = options
         self.arguments = (*self.inputs, *options)
         self.outputs = tuple(
             n for n, p in self.table.outputs.items() if not p.optional or n in with_outputs
         )
-        self._make = outputs
+        self._makers = [self._maker(rules[n]) for n in self.outputs]
+        self._single = len(self.outputs) == 1
+        # (None, arguments, outputs) -> the arguments of libkiln's function, but for the workspace
         positions = self.table.positions
-        self._places = [positions[n] for n in self.arguments]
-        self._output_places = [positions[n] for n in self.outputs]
-        self._length = 1 + max(self._places + self._output_places)
+        places = [0] * positions["workspace"]
+        for at, n in enumerate((*self.arguments, *self.outputs)):
+            places[positions[n]] = 1 + at
+        self._arrange = _picker(places)
+        self._workspaces = Workspaces(self.table)
         written = [f"Tensor{'?' * i.endswith('?')} {n}" for i, n in zip(inputs, self.inputs)]
         written += [f"{_TYPES[self.table.option[o].kind]}? {o}" for o in options]
         results = ", ".join(["Tensor"] * len(self.outputs))
         NAMESPACE.define(
-            f"{self.name}({', '.join(written)}) ->"
-            f" {results if len(self.outputs) == 1 else f'({results})'}"
+            f"{self.name}({', '.join(written)}) -> {results if self._single else f'({results})'}"
         )
         for key in ("CPU", "CUDA"):
             NAMESPACE.impl(self.name, self._run, key)
         torch.library.register_fake(f"kiln::{self.name}", self._fake, lib=NAMESPACE)
         self.overload = getattr(torch.ops.kiln, self.name).default
 
+    def _maker(self, rule: Rule) -> tuple[Rule, Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
+        names = inspect.signature(rule).parameters
+        return rule, _picker([self.arguments.index(n) for n in names])
+
     def _new(self, values: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-        made = self._make(dict(zip(self.arguments, values)))
-        return tuple(made[name] for name in self.outputs)
+        return tuple([rule(*pick(values)) for rule, pick in self._makers])
 
     def _fake(self, *values: Any) -> Any:
         made = self._new(values)
-        return made if len(made) > 1 else made[0]
+        return made[0] if self._single else made
 
     def _run(self, *values: Any) -> Any:
         made = self._new(values)
         self.call(values, made)
-        return made if len(made) > 1 else made[0]
+        return made[0] if self._single else made
 
     def call(self, values: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]) -> None:
-        """Runs it into these outputs, past torch's dispatcher."""
-        arguments: list[Any] = [None] * self._length
-        for place, value in zip(self._places, values):
-            # As FlashAttention does.  Gradients of sums come with strides of 0.
-            if (
-                isinstance(value, torch.Tensor)
-                and value.is_cuda
-                and value.dim()
-                and value.stride(-1) != 1
-            ):
-                value = value.contiguous()
-            arguments[place] = value
-        for place, value in zip(self._output_places, outputs):
-            arguments[place] = value
-        if values[0].device.type != "cpu":
-            self.table.function(*arguments)
-            return
+        """Runs it into these outputs, past torch's dispatcher.  values: in the order of
+        `arguments`."""
+        if not values[0].is_cpu:
+            return self._call_on_gpu(values, outputs)
         begin = time.perf_counter()
-        self.table.function(*arguments)
+        self.table.function(*self._arrange((None, *values, *outputs)))
         _warn_of_emulator(self.name, time.perf_counter() - begin)
 
-    def into(self, values: dict[str, Any], outputs: tuple[torch.Tensor, ...]) -> None:
-        """As `call`, for tensors of the user's: `out=` of the public functions.
+    def _call_on_gpu(self, values: tuple[Any, ...], outputs: tuple[torch.Tensor, ...]) -> None:
+        count = len(self.inputs)
+        tensors, options = list(values[:count]), values[count:]
+        key = [*options]
+        for at, tensor in enumerate(tensors):
+            if tensor is None:
+                key.append(None)
+                continue
+            key += tensor.shape, tensor.dtype
+            # As FlashAttention does.  Gradients of sums come with strides of 0.
+            if tensor.dim() and tensor.stride(-1) != 1:
+                tensors[at] = tensor.contiguous()
+        arguments = self._arrange((None, *tensors, *options, *outputs))
+        self._workspaces.call(arguments, tuple(key), values[0].device)
+
+    def into(self, values: tuple[Any, ...], **given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """As `call`, for tensors of the user's: `out=` of the public functions.  Outputs that are
+        not given are made; returns all.
 
         Raises RuntimeError for a tensor that wants a gradient, ValueError for one that is not what
         its memory says.
         """
+        outputs = tuple(
+            given[name] if name in given else rule(*pick(values))
+            for name, (rule, pick) in zip(self.outputs, self._makers)
+        )
         grad = torch.is_grad_enabled()
-        for name, value in (*values.items(), *zip(self.outputs, outputs)):
-            if not isinstance(value, torch.Tensor):
-                continue
-            if value.requires_grad and grad:
-                raise RuntimeError(
-                    f"{self.name}: argument '{name}' requires a gradient; leave 'out' out, or call"
-                    " it under torch.no_grad()"
-                )
-            if value.is_neg() or value.is_conj():
-                raise ValueError(
-                    f"{self.name}: argument '{name}' is a view to be negated or conjugated; give"
-                    " resolve_neg() or resolve_conj()"
-                )
-        self.call(tuple(values.get(name) for name in self.arguments), outputs)
+        for value in (*values[: len(self.inputs)], *outputs):
+            if value is None or not isinstance(value, torch.Tensor):
+                continue  # which libkiln refuses
+            if (value.requires_grad and grad) or value.is_neg() or value.is_conj():
+                self._refuse(values, outputs, value)
+        self.call(values, outputs)
+        return outputs
+
+    def _refuse(self, values: tuple[Any, ...], outputs: tuple[Any, ...], bad: Any) -> None:
+        all_values = zip((*self.arguments, *self.outputs), (*values, *outputs))
+        where = next(
+            f"{self.name}: argument '{name}'" for name, value in all_values if value is bad
+        )
+        if bad.requires_grad and torch.is_grad_enabled():
+            raise RuntimeError(
+                f"{where} requires a gradient; leave 'out' out, or call it under torch.no_grad()"
+            )
+        raise ValueError(
+            f"{where} is a view to be negated or conjugated; give resolve_neg() or resolve_conj()"
+        )
 
     def __call__(self, values: dict[str, Any]) -> Any:
         """The call through torch's dispatcher, arguments by name; those that are left out are

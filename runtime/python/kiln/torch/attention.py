@@ -6,61 +6,59 @@ from typing import Any
 
 import torch
 
-from kiln._library import library
 from kiln.torch._gradients import Differentiable
-from kiln.torch._operation import TorchOperation
+from kiln.torch._operation import Rule, TorchOperation, empty_like, of_arguments
 
 __all__ = ["attention", "attention_varlen"]
 
 _TABLES = ("cu_seqlens_q?", "cu_seqlens_k?", "seqused_q?", "seqused_k?")
-_OPTIONS = ("causal", "align", "window_left", "window_right", "softcap", "scale")
-#: Upper bounds of a packed sequence's rows, where libkiln takes them.
-_BOUNDS = tuple(
-    o for o in ("max_queries", "max_keys") if o in library().operations["attention_backward"].option
-)
 _BIASES = ("sink?", "alibi?", "bias?")
 _SCALES = ("q_descale?", "k_descale?", "v_descale?")
+_OPTIONS = ("causal", "align", "window_left", "window_right", "softcap", "scale")
 _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    q, v = a["q"], a["v"]
-    o = q.new_empty(
-        (*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16 if q.dtype in _EIGHTH else q.dtype
-    )
-    return {"o": o, "lse": _new_lse(q)}
+def _new_o(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """As q with v's columns; of fp8 bf16."""
+    if q.dtype not in _EIGHTH:
+        if q.shape[-1] == v.shape[-1]:
+            return torch.empty_like(q, memory_format=torch.contiguous_format)
+        return q.new_empty((*q.shape[:-1], v.shape[-1]))
+    return q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16)
 
 
 def _new_lse(q: torch.Tensor) -> torch.Tensor:
     """[B, H, S], packed [H, T]."""
-    shape = (q.shape[1], q.shape[0]) if q.dim() == 3 else (q.shape[0], q.shape[2], q.shape[1])
-    return q.new_empty(shape, dtype=torch.float32)
+    shape = q.shape
+    if len(shape) == 3:
+        return q.new_empty((shape[1], shape[0]), dtype=torch.float32)
+    return q.new_empty((shape[0], shape[2], shape[1]), dtype=torch.float32)
 
 
-def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    out = {f"d{name}": a[name].new_empty(a[name].shape) for name in ("q", "k", "v")}
-    # Rows of no sequence are left alone by the kernel: they have no part in the loss.
-    if a["cu_seqlens_q"] is not None or a["seqused_q"] is not None or a["seqused_k"] is not None:
-        out = {name: tensor.zero_() for name, tensor in out.items()}
-    for name in ("sink", "bias"):
-        if a[name] is not None:
-            out[f"d{name}"] = a[name].new_empty(a[name].shape)
-    return out
+def _gradient_of_rows(name: str) -> Rule:
+    def rule(x: Any, cu_seqlens_q: Any, seqused_q: Any, seqused_k: Any) -> torch.Tensor:
+        if cu_seqlens_q is None and seqused_q is None and seqused_k is None:
+            return torch.empty_like(x, memory_format=torch.contiguous_format)
+        # Rows of no sequence are left alone by the kernel: they have no part in the loss.
+        return torch.zeros_like(x, memory_format=torch.contiguous_format)
+
+    return of_arguments(rule, x=name)
 
 
 _forward = TorchOperation(
     "attention",
     ("q", "k", "v", *_BIASES, *_TABLES, *_SCALES),
-    (*_OPTIONS, *(o for o in _BOUNDS if o in library().operations["attention"].option)),
-    _outputs,
+    _OPTIONS,
+    {"o": _new_o, "lse": _new_lse},
     with_outputs=("lse",),
 )
 _backward = {
     extra: TorchOperation(
         "attention_backward",
         ("q", "k", "v", "o", "lse", "do", "dlse?", *_BIASES, *_TABLES),
-        (*_OPTIONS, *_BOUNDS, "deterministic"),
-        _gradients,
+        (*_OPTIONS, "deterministic"),
+        {f"d{name}": _gradient_of_rows(name) for name in ("q", "k", "v")}
+        | {f"d{name}": empty_like(name) for name in ("sink", "bias")},
         with_outputs=extra,
     )
     for extra in ((), ("dsink",), ("dbias",), ("dbias", "dsink"))
@@ -70,13 +68,14 @@ _attention = Differentiable(
 )
 
 
-def _run(values: dict[str, Any], return_lse: bool, out: torch.Tensor | None) -> Any:
+def _run(
+    tensors: tuple[Any, ...], options: tuple[Any, ...], return_lse: bool, out: torch.Tensor | None
+) -> Any:
     if out is None:
-        o, lse = _attention(values)
+        results = _attention.run(tensors, options)
     else:
-        o, lse = out, _new_lse(values["q"])
-        _forward.into(values, (o, lse))
-    return (o, lse) if return_lse else o
+        results = _forward.into((*tensors, *options[: len(_OPTIONS)]), o=out)
+    return results if return_lse else results[0]
 
 
 def attention(
@@ -119,25 +118,12 @@ def attention(
     Raises ValueError for shapes and types that do not fit, NotImplementedError for what no kernel
     does.
     """
-    values = {
-        "q": q,
-        "k": k,
-        "v": v,
-        "sink": sink,
-        "alibi": alibi,
-        "bias": bias,
-        "scale": scale,
-        "causal": causal,
-        "align": alignment,
-        "window_left": window[0],
-        "window_right": window[1],
-        "softcap": softcap,
-        "deterministic": deterministic,
-        "q_descale": q_descale,
-        "k_descale": k_descale,
-        "v_descale": v_descale,
-    }
-    return _run(values, return_lse, out)
+    return _run(
+        (q, k, v, sink, alibi, bias, None, None, None, None, q_descale, k_descale, v_descale),
+        (causal, alignment, window[0], window[1], softcap, scale, deterministic),
+        return_lse,
+        out,
+    )
 
 
 def attention_varlen(
@@ -167,29 +153,15 @@ def attention_varlen(
     q: [Tq, H, D]; k: [Tk, Hk, D]; v: [Tk, Hk, Dv].
     cu_seqlens_q, cu_seqlens_k: [N + 1], int32, where each sequence starts; the first is 0, the last
     Tq, Tk.
-    max_seqlen_q, max_seqlen_k: upper bounds of a sequence's rows; default: Tq, Tk.
+    max_seqlen_q, max_seqlen_k: upper bounds of a sequence's rows, which Kiln's kernels do not need.
     seqused_q, seqused_k: [N], int32, how many rows of each sequence count; default: all.
 
     Returns o, [Tq, H, Dv]; with return_lse also lse, [H, Tq], f32.  The rest is as of attention.
     """
-    values = {
-        "q": q,
-        "k": k,
-        "v": v,
-        "cu_seqlens_q": cu_seqlens_q,
-        "cu_seqlens_k": cu_seqlens_k,
-        "seqused_q": seqused_q,
-        "seqused_k": seqused_k,
-        "sink": sink,
-        "alibi": alibi,
-        "scale": scale,
-        "causal": causal,
-        "align": alignment,
-        "window_left": window[0],
-        "window_right": window[1],
-        "softcap": softcap,
-        "deterministic": deterministic,
-        "max_queries": q.shape[0] if max_seqlen_q is None else max_seqlen_q,
-        "max_keys": k.shape[0] if max_seqlen_k is None else max_seqlen_k,
-    }
-    return _run(values, return_lse, out)
+    tables = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
+    return _run(
+        (q, k, v, sink, alibi, None, *tables, None, None, None),
+        (causal, alignment, window[0], window[1], softcap, scale, deterministic),
+        return_lse,
+        out,
+    )

@@ -15,6 +15,7 @@ import torch
 
 from kiln._library import library
 from kiln.torch._operation import _TYPES, NAMESPACE, _warn_of_emulator
+from kiln.torch._workspace import Workspaces
 
 __all__ = ["attention_decode"]
 
@@ -54,10 +55,11 @@ class _Decode:
         # (None, arguments, o, lse, caches) -> the arguments of libkiln's function
         passed = [*self.arguments, "o", "lse"]
         passed += [f"{n}_after" for n in _CACHES] if appends else []  # their new state: themselves
-        places = [0] * (1 + max(_TABLE.positions[n] for n in passed))
+        places = [0] * _TABLE.positions["workspace"]
         for at, n in enumerate(passed):
             places[_TABLE.positions[n]] = 1 + at
         self._arrange = operator.itemgetter(*places)
+        self._workspaces = Workspaces(_TABLE)
         self._copied = [self.arguments.index(n) for n in _COPIED if n in self.arguments]
         self._written = slice(1, 3 if appends else 1)  # of (q, k_cache, v_cache, ..)
         written = {"k_cache": "(a!)", "v_cache": "(b!)"} if appends else {}
@@ -86,8 +88,9 @@ class _Decode:
             if tensor is not None and tensor.stride(-1) != 1:
                 values = (*values[:at], tensor.contiguous(), *values[at + 1 :])
         if not o.is_cpu:
-            _TABLE.function(*self._arrange((None, *values, o, lse, *caches)))
-            return
+            key = tuple([(v.shape, v.dtype) if isinstance(v, torch.Tensor) else v for v in values])
+            arguments = self._arrange((None, *values, o, lse, *caches))
+            return self._workspaces.call(arguments, key, o.device)
         begin = time.perf_counter()
         _TABLE.function(*self._arrange((None, *values, o, lse, *caches)))
         _warn_of_emulator(self.name, time.perf_counter() - begin)

@@ -7,48 +7,39 @@ that type, and states [N, H, K, V] in f32; N is B, or with cu_seqlens ([N + 1], 
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from kiln._library import library
 from kiln.torch._gradients import Differentiable
-from kiln.torch._operation import TorchOperation
+from kiln.torch._operation import TorchOperation, empty_like
 
 __all__ = ["delta_rule", "dplr", "gated_delta_rule", "gla", "iplr", "kda", "rwkv7", "simple_gla"]
 
 _OPTIONS = ("scale", "chunk_size", "safe_gate", "lower_bound")
+Tensor = torch.Tensor
 _NOT_CAST = ("g", "w", "beta", "initial_state", "cu_seqlens")
 
 
-def _states(a: dict[str, Any]) -> tuple[Any, ...]:
-    k, v, offsets = a["k"], a["v"], a["cu_seqlens"]
-    return (
-        k.shape[0] if offsets is None else offsets.shape[0] - 1,
-        k.shape[2],
-        k.shape[3],
-        v.shape[3],
-    )
+def _new_state(k: Tensor, v: Tensor, cu_seqlens: Tensor | None) -> Tensor:
+    sequences = k.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+    return k.new_empty((sequences, *k.shape[2:], v.shape[3]), dtype=torch.float32)
 
 
-def _new_state(a: dict[str, Any]) -> torch.Tensor:
-    return a["k"].new_empty(_states(a), dtype=torch.float32)
-
-
-def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    return {"o": a["v"].new_empty(a["v"].shape), "final_state": _new_state(a)}
-
-
-def _gradients(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    out = {f"d{name}": t.new_empty(t.shape) for name, t in a.items() if isinstance(t, torch.Tensor)}
-    return {**out, "dh0": _new_state(a)}
+_OUTPUTS = {"o": empty_like("v"), "final_state": _new_state, "dh0": _new_state}
 
 
 class _Rule:
     """A rule's operations: with and without the last state, and with and without the first one's
-    gradient."""
+    gradient.
 
-    def __init__(self, name: str) -> None:
+    function: the public one; its tensors by position are the rule's.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
         forward, backward = library().operations[name], library().operations[f"{name}_backward"]
         options = tuple(o for o in _OPTIONS if o in forward.option)
 
@@ -56,35 +47,47 @@ class _Rule:
             # `saved` is of the C++ and C callers: here the backward call makes again what it needs.
             return tuple(n + "?" * p.optional for n, p in operation.inputs.items() if n != "saved")
 
+        rules = {f"d{n}": empty_like(n) for n in forward.inputs} | _OUTPUTS
         gradients = {
             extra: TorchOperation(
-                f"{name}_backward", inputs(backward), options, _gradients, with_outputs=extra
+                f"{name}_backward", inputs(backward), options, rules, with_outputs=extra
             )
             for extra in ((), ("dh0",))
         }
         cast = tuple(n for n in forward.inputs if n not in _NOT_CAST)
         self.plain, self.with_state = (
             Differentiable(
-                TorchOperation(name, inputs(forward), options, _outputs, with_outputs=extra),
+                TorchOperation(name, inputs(forward), options, rules, with_outputs=extra),
                 gradients,
                 cast,
             )
             for extra in ((), ("final_state",))
         )
+        by_position = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is p.POSITIONAL_OR_KEYWORD
+        ]
+        given = [*by_position, "initial_state", "cu_seqlens"]
+        self._places = tuple(given.index(n) for n in self.plain.forward.inputs)
+        self._options = tuple(_OPTIONS.index(o) for o in options)
 
     def __call__(
-        self, values: dict[str, Any], output_final_state: bool, out: torch.Tensor | None
+        self,
+        tensors: tuple[Tensor | None, ...],
+        output_final_state: bool,
+        out: Tensor | None,
+        *options: Any,
     ) -> Any:
+        """tensors: in the function's order, then the first state and the offsets; options: as
+        _OPTIONS."""
         operation = self.with_state if output_final_state else self.plain
+        tensors = tuple([tensors[at] for at in self._places])
+        options = tuple([options[at] for at in self._options])
         if out is None:
-            return operation(values)
-        results = (out, _new_state(values)) if output_final_state else (out,)
-        operation.forward.into(values, results)
+            return operation.run(tensors, options)
+        results = operation.forward.into((*tensors, *options), o=out)
         return results if output_final_state else out
-
-
-_rules: dict[str, _Rule] = {name: _Rule(name) for name in __all__}
-Tensor = torch.Tensor
 
 
 def rwkv7(
@@ -105,18 +108,15 @@ def rwkv7(
     out: Tensor | None = None,
 ) -> Any:
     """RWKV7: dplr with q = r and the log decays g = w, and scale 1 if none is given."""
-    values = {"r": r, "w": w, "k": k, "v": v, "a": a, "b": b}
-    given = (
-        scale,
-        initial_state,
+    return _rules["rwkv7"](
+        (r, w, k, v, a, b, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("rwkv7", values, *given)
 
 
 def dplr(
@@ -148,17 +148,15 @@ def dplr(
     Returns o, [B, T, H, V]; with output_final_state also S_T, [N, H, K, V], f32.  Gradients by all
     tensors but cu_seqlens.  Raises ValueError for shapes and types that do not fit.
     """
-    given = (
-        scale,
-        initial_state,
+    return _rules["dplr"](
+        (q, k, v, a, b, g, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("dplr", {"q": q, "k": k, "v": v, "a": a, "b": b, "g": g}, *given)
 
 
 def iplr(
@@ -176,8 +174,15 @@ def iplr(
     out: Tensor | None = None,
 ) -> Any:
     """dplr whose state does not decay."""
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
-    return _call("iplr", {"q": q, "k": k, "v": v, "a": a, "b": b}, *given)
+    return _rules["iplr"](
+        (q, k, v, a, b, initial_state, cu_seqlens),
+        output_final_state,
+        out,
+        scale,
+        chunk_size,
+        None,
+        None,
+    )
 
 
 def kda(
@@ -198,17 +203,15 @@ def kda(
 ) -> Any:
     """The delta rule with a gate for each channel: g is [B, T, H, K].  The rest is as of
     gated_delta_rule."""
-    given = (
-        scale,
-        initial_state,
+    return _rules["kda"](
+        (q, k, v, g, beta, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("kda", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
 def gated_delta_rule(
@@ -232,17 +235,15 @@ def gated_delta_rule(
     g: [B, T, H], log decays at most 0; beta: [B, T, H].  k is taken as it is: the rule is stable
     where beta |k|^2 is at most 2.  The rest is as of dplr.
     """
-    given = (
-        scale,
-        initial_state,
+    return _rules["gated_delta_rule"](
+        (q, k, v, g, beta, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("gated_delta_rule", {"q": q, "k": k, "v": v, "g": g, "beta": beta}, *given)
 
 
 def delta_rule(
@@ -259,8 +260,15 @@ def delta_rule(
     out: Tensor | None = None,
 ) -> Any:
     """gated_delta_rule without a gate."""
-    given = (scale, initial_state, output_final_state, cu_seqlens, chunk_size, out)
-    return _call("delta_rule", {"q": q, "k": k, "v": v, "beta": beta}, *given)
+    return _rules["delta_rule"](
+        (q, k, v, beta, initial_state, cu_seqlens),
+        output_final_state,
+        out,
+        scale,
+        chunk_size,
+        None,
+        None,
+    )
 
 
 def gla(
@@ -280,17 +288,15 @@ def gla(
 ) -> Any:
     """S_t = diag(e^g_t) S_{t-1} + k_t v_t^T, o_t = scale S_t^T q_t; g is [B, T, H, K].  The rest is as
     of dplr."""
-    given = (
-        scale,
-        initial_state,
+    return _rules["gla"](
+        (q, k, v, g, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
 def simple_gla(
@@ -309,36 +315,16 @@ def simple_gla(
     out: Tensor | None = None,
 ) -> Any:
     """gla with a gate for each head (the SSD of Mamba 2): g is [B, T, H]."""
-    given = (
-        scale,
-        initial_state,
+    return _rules["simple_gla"](
+        (q, k, v, g, initial_state, cu_seqlens),
         output_final_state,
-        cu_seqlens,
-        chunk_size,
         out,
+        scale,
+        chunk_size,
         safe_gate,
         lower_bound,
     )
-    return _call("simple_gla", {"q": q, "k": k, "v": v, "g": g}, *given)
 
 
-def _call(
-    name: str,
-    tensors: dict[str, Any],
-    scale: Any,
-    initial_state: Any,
-    output_final_state: bool,
-    cu_seqlens: Any,
-    chunk_size: Any,
-    out: Any,
-    safe_gate: Any = None,
-    lower_bound: Any = None,
-) -> Any:
-    states = {"initial_state": initial_state, "cu_seqlens": cu_seqlens}
-    options = {
-        "scale": scale,
-        "safe_gate": safe_gate,
-        "lower_bound": lower_bound,
-        "chunk_size": chunk_size,
-    }
-    return _rules[name]({**tensors, **states, **options}, output_final_state, out)
+#: Made of the functions above, which are what is listed.
+_rules: dict[str, _Rule] = {name: _Rule(name, globals()[name]) for name in __all__}

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from kiln.torch._gradients import cast_for_autocast
+from kiln.torch._gradients import applier, cast_for_autocast
 from kiln.torch._operation import TorchOperation
 
 __all__ = ["matmul"]
@@ -21,24 +21,20 @@ _WIDE = {
 }
 
 
-def _outputs(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    x, y = a["a"], a["b"]
-    rows = x.shape[-1 if a["transpose_a"] else -2]
-    columns = y.shape[-2 if a["transpose_b"] else -1]
-    batch = x.shape[:-2] or y.shape[:-2]
-    name = a["out_dtype"]
-    return {
-        "out": x.new_empty(
-            (*batch, rows, columns), dtype=_DTYPES[name] if name else _WIDE.get(x.dtype, x.dtype)
-        )
-    }
+def _new_out(
+    a: torch.Tensor, b: torch.Tensor, out_dtype: str | None, transpose_a: bool, transpose_b: bool
+) -> torch.Tensor:
+    x, y = a.shape, b.shape
+    dtype = _DTYPES[out_dtype] if out_dtype else _WIDE.get(a.dtype) or a.dtype
+    rows, columns = x[-1 if transpose_a else -2], y[-2 if transpose_b else -1]
+    return a.new_empty((*(x[:-2] or y[:-2]), rows, columns), dtype=dtype)
 
 
 _forward = TorchOperation(
     "matmul",
     ("a", "b", "bias?"),
     ("scale", "activation", "precision", "out_dtype", "transpose_a", "transpose_b"),
-    _outputs,
+    {"out": _new_out},
 )
 
 
@@ -73,7 +69,7 @@ class _Matmul(torch.autograd.Function):
             if (
                 torch.is_grad_enabled() and not torch.compiler.is_compiling()
             ):  # of a second derivative
-                return _Matmul.apply(x, y, None, scale, precision, None, tx, ty)
+                return _apply(x, y, None, scale, precision, None, tx, ty)
             return _forward.overload(x, y, None, scale, None, precision, None, tx, ty)
 
         da = db = dbias = None
@@ -84,6 +80,9 @@ class _Matmul(torch.autograd.Function):
         if ctx.needs_input_grad[2]:
             dbias = gradient.flatten(0, -2).sum(0, dtype=torch.float32).to(ctx.bias_dtype)
         return da, db, dbias, None, None, None, None, None
+
+
+_apply = applier(_Matmul)
 
 
 def matmul(
@@ -112,37 +111,21 @@ def matmul(
     Raises ValueError for shapes and types that do not fit, NotImplementedError for gradients of an
     activation.
     """
-    values = {
-        "a": a,
-        "b": b,
-        "bias": bias,
-        "scale": scale,
-        "activation": activation,
-        "precision": precision,
-        "out_dtype": _name_of(out_dtype),
-        "transpose_a": transpose_a,
-        "transpose_b": transpose_b,
-    }
-    values = cast_for_autocast(values, ("a", "b", "bias"))
-    if out is not None:
-        _forward.into(values, (out,))
-        return out
-    if not (
-        torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (a, b, bias))
-    ):
-        return _forward(values)
-    if activation not in (None, "none"):
-        raise NotImplementedError(
-            f"matmul: activation = {activation} has no gradient; leave it out and apply torch's to"
-            " the result"
-        )
-    names = ("a", "b", "bias", "scale", "precision", "out_dtype", "transpose_a", "transpose_b")
-    return _Matmul.apply(*[values[name] for name in names])
+    a, b, bias = cast_for_autocast((a, b, bias), (0, 1, 2))
+    name = None if out_dtype is None else _name_of(out_dtype)
+    if out is None and torch.is_grad_enabled():
+        if a.requires_grad or b.requires_grad or (bias is not None and bias.requires_grad):
+            if activation not in (None, "none"):
+                raise NotImplementedError(
+                    f"matmul: activation = {activation} has no gradient; leave it out and apply"
+                    " torch's to the result"
+                )
+            return _apply(a, b, bias, scale, precision, name, transpose_a, transpose_b)
+    values = (a, b, bias, scale, activation, precision, name, transpose_a, transpose_b)
+    return _forward.overload(*values) if out is None else _forward.into(values, out=out)[0]
 
 
-def _name_of(dtype: torch.dtype | None) -> str | None:
-    if dtype is None:
-        return None
+def _name_of(dtype: torch.dtype) -> str:
     if dtype not in _NAMES:
         raise ValueError(f"matmul: out_dtype = {dtype}; give one of {', '.join(map(str, _NAMES))}")
     return _NAMES[dtype]

@@ -9,17 +9,15 @@ from typing import Any
 
 import torch
 
-from kiln.torch._operation import TorchOperation
+from kiln.torch._gradients import applier
+from kiln.torch._operation import TorchOperation, empty_like
 
 __all__ = ["layer_norm", "softmax"]
 
 
-def _as_x(a: dict[str, Any]) -> dict[str, torch.Tensor]:
-    return {"out": a["x"].new_empty(a["x"].shape)}
-
-
-_softmax = TorchOperation("softmax", ("x",), (), _as_x)
-_layer_norm = TorchOperation("layer_norm", ("x", "weight?", "bias?"), ("eps",), _as_x)
+_LIKE_X = {"out": empty_like("x")}
+_softmax = TorchOperation("softmax", ("x",), (), _LIKE_X)
+_layer_norm = TorchOperation("layer_norm", ("x", "weight?", "bias?"), ("eps",), _LIKE_X)
 
 
 class _Softmax(torch.autograd.Function):
@@ -69,6 +67,9 @@ class _LayerNorm(torch.autograd.Function):
         return dx, dweight, dbias, None
 
 
+_apply_softmax, _apply_layer_norm = applier(_Softmax), applier(_LayerNorm)
+
+
 def _wants_gradient(*tensors: torch.Tensor | None) -> bool:
     return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
@@ -81,10 +82,9 @@ def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor
     Raises ValueError for types that no kernel takes.
     """
     if out is not None:
-        _softmax.into({"x": x}, (out,))
-        return out
+        return _softmax.into((x,), out=out)[0]
     rows = x if x.dim() in (1, 2) else x.reshape(-1, x.shape[-1])
-    p = _Softmax.apply(rows) if _wants_gradient(x) else _softmax.overload(rows)
+    p = _apply_softmax(rows) if _wants_gradient(x) else _softmax.overload(rows)
     return p.reshape(x.shape)
 
 
@@ -103,8 +103,7 @@ def layer_norm(
     Returns x's shape and type.  Raises ValueError for shapes and types that do not fit.
     """
     if out is not None:
-        _layer_norm.into({"x": x, "weight": weight, "bias": bias, "eps": eps}, (out,))
-        return out
+        return _layer_norm.into((x, weight, bias, eps), out=out)[0]
     rows = x if x.dim() in (1, 2) else x.reshape(-1, x.shape[-1])
-    apply = _LayerNorm.apply if _wants_gradient(x, weight, bias) else _layer_norm.overload
+    apply = _apply_layer_norm if _wants_gradient(x, weight, bias) else _layer_norm.overload
     return apply(rows, weight, bias, eps).reshape(x.shape)
