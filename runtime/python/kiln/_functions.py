@@ -42,6 +42,30 @@ def option_value(where: str, option: Option, value: Any) -> Any:
     return value
 
 
+#: What libkiln said of calls' outputs, by operation, types and options.
+_known: dict[Any, dict[str, tuple[tuple[int, ...], str]]] = {}
+_MOST_KNOWN = 4096  # then it is forgotten
+
+
+def _outputs_once(
+    operation: Operation, arrays: dict[str, Any], values: dict[str, Any], asked: tuple[str, ...]
+) -> dict[str, tuple[tuple[int, ...], str]]:
+    """outputs_of a call with these arrays, of which libkiln is asked once for each set of types.
+
+    values: the arrays as libkiln takes them, and the options; asked: optional outputs.
+    """
+    types = tuple([(name, tuple(a.shape), a.dtype) for name, a in arrays.items()])
+    options = tuple([(n, v) for n, v in values.items() if n in operation.option])
+    key = (operation.name, types, options, asked)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = outputs_of(operation, {**values, **{name: True for name in asked}})
+        _known[key] = found
+    return found
+
+
 def outputs_of(
     operation: Operation, values: dict[str, Any]
 ) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -102,9 +126,8 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
         values[key] = argument(f"{name}: argument '{key}'", value, written=False)
     made = {key for key, value in asked.items() if value is True}
     if made:
-        types = outputs_of(
-            operation, {**values, **{key: True for key in asked if outputs[key].optional}}
-        )
+        optional = tuple([key for key in asked if outputs[key].optional])
+        types = _outputs_once(operation, arrays, values, optional)
         like = next(iter(arrays.values()))
         for key in made:
             asked[key] = empty(like, *types[key])
