@@ -50,11 +50,13 @@ def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
             return output
 
     Eager.__name__ = Eager.__qualname__ = function.__name__
+    # That of C: older versions of torch have one in Python before it, for torch.func.
+    run = super(torch.autograd.Function, Eager).apply
 
     def apply(*values: Any) -> Any:
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return function.apply(*values)
-        return Eager.apply(*values)
+        return run(*values)
 
     return apply
 
