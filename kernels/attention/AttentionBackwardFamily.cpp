@@ -107,19 +107,17 @@ public:
             functions = std::make_shared<KnownFunctions>()](const Call &call, Plan &plan) -> Status {
       AttentionBackwardArguments a;
       KILN_TRY(readOptions("attention_backward", call.options, a));
-      KILN_ASSIGN(a.of, argumentsOfCall(call.tensors, call.options));
-      KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(call.tensors, call.options));
-      KILN_ASSIGN(a.of.functions, functions->of(text));
-      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
+      KILN_ASSIGN(const AttentionLayout *const layout, readCall(call.tensors, call.options, a.of));
+      KILN_ASSIGN(a.of.functions, functions->of(call.tensors, call.options));
       const auto optional = [&](std::string_view name) {
         const auto found = call.tensors.find(name);
         return found == call.tensors.end() ? std::nullopt : std::optional(found->second);
       };
       const AttentionViews views{a.of.q, a.of.k, a.of.v};
-      KILN_ASSIGN(a.of.o, attentionOutputView(layout, call.tensors.at("o"), views));
-      KILN_ASSIGN(a.dO, attentionOutputView(layout, call.tensors.at("do"), views, "do"));
+      KILN_ASSIGN(a.of.o, attentionOutputView(*layout, call.tensors.at("o"), views));
+      KILN_ASSIGN(a.dO, attentionOutputView(*layout, call.tensors.at("do"), views, "do"));
       const Tensor gradients[] = {call.tensors.at("dq"), call.tensors.at("dk"), call.tensors.at("dv")};
-      KILN_ASSIGN(const AttentionViews out, attentionViews(layout, gradients));
+      KILN_ASSIGN(const AttentionViews out, attentionViews(*layout, gradients));
       a.dq = out.q, a.dk = out.k, a.dv = out.v;
       a.of.lse = optional("lse"), a.dlse = optional("dlse"), a.dsink = optional("dsink");
       a.dbias = optional("dbias");

@@ -15,9 +15,9 @@ public:
 
   Result<HostTensors> operator()() {
     KILN_TRY(place());
-    KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensorsOfTypes(types), options));
+    KILN_ASSIGN(const AttentionLayout *const layout, layoutOfCall(tensorsOfTypes(types), options));
     KILN_ASSIGN(oView,
-                attentionOutputView(layout, tensorsOfTypes(types).at("o"), {arguments.q, arguments.k, arguments.v}));
+                attentionOutputView(*layout, tensorsOfTypes(types).at("o"), {arguments.q, arguments.k, arguments.v}));
     oData = input("o"), doData = input("do"), lse = input("lse");
     dlse = inputs.count("dlse") ? input("dlse") : nullptr;
     double work = 0; // of dq; dk and dv take as much

@@ -9,25 +9,61 @@
 namespace kiln::kernels {
 namespace {
 
-const Tensor *find(const Tensors &tensors, std::string_view name) {
-  const auto found = tensors.find(name);
-  return found == tensors.end() ? nullptr : &found->second;
-}
+/// The ways in which q, k and v are given, and tensors that are fields as they are.
+constexpr const char *dataNames[] = {"q", "k", "v", "kv", "qkv"};
+struct OptionalTensor {
+  const char *name;
+  std::optional<Tensor> AttentionArguments::*field;
+};
+constexpr OptionalTensor optionalTensors[] = {
+    {"cu_seqlens_q", &AttentionArguments::cuQ},   {"cu_seqlens_k", &AttentionArguments::cuK},
+    {"sink", &AttentionArguments::sink},          {"alibi", &AttentionArguments::alibi},
+    {"bias", &AttentionArguments::bias},          {"seqused_q", &AttentionArguments::usedQ},
+    {"seqused_k", &AttentionArguments::usedK},    {"q_descale", &AttentionArguments::descaleQ},
+    {"k_descale", &AttentionArguments::descaleK}, {"v_descale", &AttentionArguments::descaleV}};
+
+/// A call's tensors by what they are; nullptr: not given.  Looked up once.
+struct TensorsOfCall {
+  std::array<const Tensor *, std::size(dataNames)> data = {};
+  std::array<const Tensor *, std::size(optionalTensors)> optional = {};
+  const Tensor *cuQ() const { return optional[0]; }
+  const Tensor *cuK() const { return optional[1]; }
+
+  explicit TensorsOfCall(const Tensors &tensors) {
+    static const NamePlaces places = [] {
+      NamePlaces out;
+      for (const char *name : dataNames)
+        out.add(name);
+      for (const OptionalTensor &t : optionalTensors)
+        out.add(t.name);
+      return out;
+    }();
+    for (const auto &[name, t] : tensors)
+      if (const std::size_t place = places.of(name); place < data.size())
+        data[place] = &t;
+      else if (place != NamePlaces::none)
+        optional[place - data.size()] = &t;
+  }
+};
 
 /// Which of the three ways q, k and v were given.
-Result<std::vector<std::string>> givenTensors(const Tensors &tensors) {
-  const bool q = find(tensors, "q"), k = find(tensors, "k"), v = find(tensors, "v"), kv = find(tensors, "kv"),
-             qkv = find(tensors, "qkv");
+struct Given {
+  std::array<const Tensor *, 3> tensors;
+  std::size_t count;
+};
+
+Result<Given> givenTensors(const TensorsOfCall &tensors) {
+  const auto &[q, k, v, kv, qkv] = tensors.data;
   if (qkv && !q && !k && !v && !kv)
-    return std::vector<std::string>{"qkv"};
+    return Given{{qkv}, 1};
   if (q && kv && !k && !v && !qkv)
-    return std::vector<std::string>{"q", "kv"};
+    return Given{{q, kv}, 2};
   if (q && k && v && !kv && !qkv)
-    return std::vector<std::string>{"q", "k", "v"};
+    return Given{{q, k, v}, 3};
   std::string got;
-  for (const char *name : {"q", "k", "v", "kv", "qkv"})
-    if (find(tensors, name))
-      got += (got.empty() ? "" : ", ") + std::string(name);
+  for (std::size_t i = 0; i < tensors.data.size(); ++i)
+    if (tensors.data[i])
+      got += (got.empty() ? "" : ", ") + std::string(dataNames[i]);
   return Status::invalid("attention needs q, k and v; or q and kv; or qkv; given: " + (got.empty() ? "none" : got),
                          "give --q, --k and --v; or --q and --kv; or --qkv");
 }
@@ -78,21 +114,20 @@ std::optional<DType> inputTypeOfCall(const TensorParameter &parameter, std::opti
   return parameter.name == "bias" || parameter.isGroup ? std::nullopt : parameter.dtype ? parameter.dtype : called;
 }
 
-Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
-  KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
-  KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
-  const bool packed = find(tensors, "cu_seqlens_q"), named = !words.layout.empty();
+static Result<const AttentionLayout *> layoutOf(const AttentionWords &words, std::size_t count,
+                                                const TensorsOfCall &tensors) {
+  const bool packed = tensors.cuQ(), named = !words.layout.empty();
   std::string_view chosen = words.layout;
   if (!named)
-    chosen = given.size() == 1 && words.heads != 0 ? (packed ? "t_flat_gqa" : "flat_gqa")
-             : given.size() == 1                   ? (packed ? "t3hd" : "bs3hd")
-             : given.size() == 2                   ? (packed ? "thd_t2hd" : "bshd_bs2hd")
-                                                   : (packed ? "thd_thd_thd" : "bshd_bshd_bshd");
-  KILN_ASSIGN(const AttentionLayout layout, attentionLayout(chosen));
-  for (const auto &[name, isPacked] :
-       {std::pair("cu_seqlens_q", layout.packedQ()), std::pair("cu_seqlens_k", layout.packedK())})
-    if (const bool table = find(tensors, name); table != isPacked)
-      return Status::invalid("attention: layout " + layout.name +
+    chosen = count == 1 && words.heads != 0 ? (packed ? "t_flat_gqa" : "flat_gqa")
+             : count == 1                   ? (packed ? "t3hd" : "bs3hd")
+             : count == 2                   ? (packed ? "thd_t2hd" : "bshd_bs2hd")
+                                            : (packed ? "thd_thd_thd" : "bshd_bshd_bshd");
+  KILN_ASSIGN(const AttentionLayout *const layout, attentionLayout(chosen));
+  for (const auto &[name, isPacked, tensor] : {std::tuple("cu_seqlens_q", layout->packedQ(), tensors.cuQ()),
+                                               std::tuple("cu_seqlens_k", layout->packedK(), tensors.cuK())})
+    if (const bool table = tensor; table != isPacked)
+      return Status::invalid("attention: layout " + layout->name +
                                  (named    ? ""
                                   : packed ? ", which cu_seqlens_q stands for,"
                                            : ", the usual one without cu_seqlens_q,") +
@@ -101,15 +136,23 @@ Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues 
   return layout;
 }
 
-Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionValues &options) {
+Result<const AttentionLayout *> layoutOfCall(const Tensors &tensors, const OptionValues &options) {
   KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
-  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
-  KILN_ASSIGN(const std::vector<std::string> given, givenTensors(tensors));
-  std::vector<Tensor> list;
-  for (const std::string &name : given)
-    list.push_back(tensors.at(name));
-  KILN_ASSIGN(const AttentionViews views, attentionViews(layout, list, words.heads, words.keyHeads));
-  AttentionArguments a;
+  const TensorsOfCall named(tensors);
+  KILN_ASSIGN(const Given given, givenTensors(named));
+  return layoutOf(words, given.count, named);
+}
+
+Result<const AttentionLayout *> readCall(const Tensors &tensors, const OptionValues &options, AttentionArguments &a) {
+  KILN_ASSIGN(const AttentionWords words, readOptions<AttentionWords>("attention", options));
+  const TensorsOfCall named(tensors);
+  KILN_ASSIGN(const Given given, givenTensors(named));
+  KILN_ASSIGN(const AttentionLayout *const layout, layoutOf(words, given.count, named));
+  std::array<Tensor, 3> list;
+  for (std::size_t i = 0; i < given.count; ++i)
+    list[i] = *given.tensors[i];
+  KILN_ASSIGN(const AttentionViews views,
+              attentionViews(*layout, std::span(list).first(given.count), words.heads, words.keyHeads));
   a.q = views.q, a.k = views.k, a.v = views.v;
   // So that products of two extents fit, also of tensors without elements, which may have any.
   for (const auto &[name, t] : {std::pair("q", &a.q), std::pair("k", &a.k), std::pair("v", &a.v)})
@@ -119,20 +162,9 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
                                    std::to_string(t->shape[d]) + "; the limit is 2^30",
                                "split the call");
   KILN_TRY(readOptions("attention", options, a));
-  const auto optional = [&](std::optional<Tensor> &to, std::string_view name) {
-    if (const Tensor *t = find(tensors, name))
-      to = *t;
-  };
-  optional(a.sink, "sink");
-  optional(a.alibi, "alibi");
-  optional(a.bias, "bias");
-  optional(a.cuQ, "cu_seqlens_q");
-  optional(a.cuK, "cu_seqlens_k");
-  optional(a.usedQ, "seqused_q");
-  optional(a.usedK, "seqused_k");
-  optional(a.descaleQ, "q_descale");
-  optional(a.descaleK, "k_descale");
-  optional(a.descaleV, "v_descale");
+  for (std::size_t i = 0; i < std::size(optionalTensors); ++i)
+    if (named.optional[i])
+      a.*optionalTensors[i].field = *named.optional[i];
   for (const auto &[name, table] : {std::pair("cu_seqlens_q", &a.cuQ), std::pair("cu_seqlens_k", &a.cuK)})
     if (*table && (*table)->rank != 1)
       return Status::invalid("attention: argument '" + std::string(name) + "' has rank " +
@@ -141,7 +173,7 @@ Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionV
   // A call whose tables nobody has read: no sequence is longer than all of them.
   a.maxQueries = valueOr<std::int64_t>(options, maxQueriesValue, a.cuQ ? extentsOf(a).rowsQ : 0);
   addHookTensors(tensors, options, a);
-  return a;
+  return layout;
 }
 
 Tensors tensorsOfTypes(const TensorTypes &types) {
@@ -176,12 +208,12 @@ AttentionExtents extentsOf(const AttentionArguments &a) {
 Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValues &options) {
   KILN_TRY(checkFunctions(inputs, options));
   const Tensors tensors = tensorsOfTypes(inputs);
-  KILN_ASSIGN(const AttentionArguments a, argumentsOfCall(tensors, options));
-  KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensors, options));
+  AttentionArguments a;
+  KILN_ASSIGN(const AttentionLayout *const layout, readCall(tensors, options, a));
   const AttentionExtents e = extentsOf(a);
   TensorTypes out;
   TensorType &o = out["o"] = {outputOf(a.q.dtype), {}};
-  for (const char axis : layout.output())
+  for (const char axis : layout->output())
     o.shape.push_back(static_cast<std::uint64_t>(axis == 'b'   ? a.q.shape[0]
                                                  : axis == 'h' ? e.heads
                                                  : axis == 'd' ? e.dimV
@@ -204,22 +236,22 @@ Result<TensorTypes> attentionOutputs(const TensorTypes &inputs, const OptionValu
 
 std::string sizeTextOfCall(const TensorTypes &inputs, const OptionValues &options) {
   const Tensors tensors = tensorsOfTypes(inputs);
-  const auto a = argumentsOfCall(tensors, options);
-  const auto layout = layoutOfCall(tensors, options);
-  if (!a.ok() || !layout.ok())
+  AttentionArguments a;
+  const auto layout = readCall(tensors, options, a);
+  if (!layout.ok())
     return {};
   const auto n = [](std::int64_t v) { return std::to_string(v); };
-  const AttentionExtents e = extentsOf(*a);
-  std::string out = "B" + n(e.batch) + (a->cuQ ? " T" : " S") + n(e.rowsQ);
+  const AttentionExtents e = extentsOf(a);
+  std::string out = "B" + n(e.batch) + (a.cuQ ? " T" : " S") + n(e.rowsQ);
   out += (e.rowsK == e.rowsQ ? "" : "," + n(e.rowsK)) + " H" + n(e.heads);
   out +=
       (e.keyHeads == e.heads ? "" : "/" + n(e.keyHeads)) + " D" + n(e.dim) + (e.dim == e.dimV ? "" : "," + n(e.dimV));
-  if (a->causal)
+  if (a.causal)
     out += " causal";
-  if (a->windowLeft >= 0 || a->windowRight >= 0)
-    out += " window " + n(a->windowLeft) + "," + n(a->windowRight);
+  if (a.windowLeft >= 0 || a.windowRight >= 0)
+    out += " window " + n(a.windowLeft) + "," + n(a.windowRight);
   out += functionsText(options);
-  return layout->name == "bshd_bshd_bshd" ? out : out + " " + layout->name;
+  return (*layout)->name == "bshd_bshd_bshd" ? out : out + " " + (*layout)->name;
 }
 
 AttentionTables tablesOf(const HostTensors &inputs) {

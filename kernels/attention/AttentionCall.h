@@ -42,10 +42,16 @@ Status completeCall(const Arrays &inputs, OptionValues &options);
 
 /// The layout that was named: by default bshd_bshd_bshd, bshd_bs2hd, bs3hd, or flat_gqa where heads are given; with
 /// cu_seqlens_q thd_thd_thd, thd_t2hd, t3hd, t_flat_gqa.  The failure says which tensors are missing.
-Result<AttentionLayout> layoutOfCall(const Tensors &tensors, const OptionValues &options);
+Result<const AttentionLayout *> layoutOfCall(const Tensors &tensors, const OptionValues &options);
 
-/// Everything but o and lse.
-Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionValues &options);
+/// Everything but o, lse and the functions; it is how q, k and v lie that is returned.  Allocates nothing of a call
+/// without aux tensors.
+Result<const AttentionLayout *> readCall(const Tensors &tensors, const OptionValues &options, AttentionArguments &to);
+inline Result<AttentionArguments> argumentsOfCall(const Tensors &tensors, const OptionValues &options) {
+  AttentionArguments out;
+  KILN_TRY(readCall(tensors, options, out).status());
+  return out;
+}
 
 /// Tensors of these types that lie nowhere, dense.
 Tensors tensorsOfTypes(const TensorTypes &types);

@@ -61,11 +61,10 @@ public:
   Planner bind(Jit &jit) const override {
     return [operation = std::make_shared<AttentionOperation>(jit),
             functions = std::make_shared<KnownFunctions>()](const Call &call, Plan &plan) -> Status {
-      KILN_ASSIGN(AttentionArguments a, argumentsOfCall(call.tensors, call.options));
-      KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(call.tensors, call.options));
-      KILN_ASSIGN(a.functions, functions->of(text));
-      KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(call.tensors, call.options));
-      KILN_ASSIGN(a.o, attentionOutputView(layout, call.tensors.at("o"), {a.q, a.k, a.v}));
+      AttentionArguments a;
+      KILN_ASSIGN(const AttentionLayout *const layout, readCall(call.tensors, call.options, a));
+      KILN_ASSIGN(a.functions, functions->of(call.tensors, call.options));
+      KILN_ASSIGN(a.o, attentionOutputView(*layout, call.tensors.at("o"), {a.q, a.k, a.v}));
       if (const auto lse = call.tensors.find("lse"); lse != call.tensors.end())
         a.lse = lse->second;
       return operation->describe(a, plan);

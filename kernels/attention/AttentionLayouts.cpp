@@ -2,6 +2,8 @@
 
 #include "support/Text.h"
 
+#include <algorithm>
+
 namespace kiln::kernels {
 namespace {
 
@@ -25,10 +27,16 @@ std::vector<AttentionLayout> makeLayouts() {
 /// A tensor whose dimensions have letters.
 struct Axes {
   Tensor tensor;
-  std::string letters;
+  std::array<char, Tensor::maxRank> letters = {};
 
-  unsigned at(char letter) const { return static_cast<unsigned>(letters.find(letter)); }
-  bool has(char letter) const { return letters.find(letter) != std::string::npos; }
+  Axes() = default;
+  /// As many letters as dimensions.
+  Axes(const Tensor &tensor, std::string_view axes) : tensor(tensor) { std::ranges::copy(axes, letters.begin()); }
+
+  unsigned at(char letter) const {
+    return static_cast<unsigned>(std::find(letters.begin(), letters.begin() + tensor.rank, letter) - letters.begin());
+  }
+  bool has(char letter) const { return at(letter) < tensor.rank; }
   std::int64_t extent(char letter) const { return tensor.shape[at(letter)]; }
 
   void skip(unsigned d, std::int64_t first) {
@@ -42,9 +50,9 @@ struct Axes {
     for (unsigned i = d; i + 1 < tensor.rank; ++i) {
       out.tensor.shape[i] = tensor.shape[i + 1];
       out.tensor.strides[i] = tensor.strides[i + 1];
+      out.letters[i] = letters[i + 1];
     }
     --out.tensor.rank;
-    out.letters.erase(d, 1);
     return out;
   }
   /// `count` indices of the dimension, from `first` on, under another letter.
@@ -56,18 +64,18 @@ struct Axes {
     out.letters[d] = as;
     return out;
   }
-  /// The dimensions in that order.
-  Tensor ordered(std::string_view order) const {
-    Tensor out = tensor;
-    for (unsigned i = 0; i < order.size(); ++i) {
-      out.shape[i] = tensor.shape[at(order[i])];
-      out.strides[i] = tensor.strides[at(order[i])];
-    }
-    return out;
-  }
   /// As the operation takes it: batch, row, head(s), column.
   Tensor canonical() const {
-    return ordered((has('t') ? std::string("t") : std::string("bs")) + (has('m') ? "gmd" : has('g') ? "gd" : "hd"));
+    Tensor out = tensor;
+    if (const std::string_view order(letters.data(), tensor.rank); order == "bshd" || order == "thd")
+      return out;
+    unsigned d = 0;
+    for (const char letter : std::string_view("btsghmd")) // no tensor has all
+      if (const unsigned from = at(letter); from < tensor.rank) {
+        out.shape[d] = tensor.shape[from];
+        out.strides[d++] = tensor.strides[from];
+      }
+    return out;
   }
 };
 
@@ -126,10 +134,10 @@ std::span<const std::string_view> attentionLayoutNames() {
   return all;
 }
 
-Result<AttentionLayout> attentionLayout(std::string_view name) {
+Result<const AttentionLayout *> attentionLayout(std::string_view name) {
   for (const AttentionLayout &layout : attentionLayouts())
     if (layout.name == name)
-      return layout;
+      return &layout;
   const std::vector<std::string> names(attentionLayoutNames().begin(), attentionLayoutNames().end());
   if (name.starts_with("paged_"))
     return Status::invalid("attention: layout '" + std::string(name) + "': keys and values in pages are not supported",
@@ -146,24 +154,24 @@ Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<c
                                (layout.tensors.size() == 1 ? " tensor, " : " tensors, ") +
                                std::to_string(tensors.size()) + (tensors.size() == 1 ? " was given" : " were given"),
                            "give q, k and v; q and kv; or qkv, as the layout's name says");
-  std::vector<Axes> all;
+  std::array<Axes, 3> all;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const Axes axes{tensors[i], layout.tensors[i]};
-    if (axes.tensor.rank != axes.letters.size())
-      return wrongShape(layout, i, tensors[i], "it must have " + std::to_string(axes.letters.size()) + " dimensions",
+    const std::string_view letters = layout.tensors[i];
+    if (tensors[i].rank != letters.size())
+      return wrongShape(layout, i, tensors[i], "it must have " + std::to_string(letters.size()) + " dimensions",
                         "give a tensor of that rank, or another layout");
+    const Axes &axes = all[i] = Axes(tensors[i], letters);
     for (const char packed : {'2', '3'})
       if (axes.has(packed) && axes.extent(packed) != packed - '0')
         return wrongShape(layout, i, tensors[i],
                           "dimension " + std::to_string(axes.at(packed)) + " must be " + std::string(1, packed),
                           "give another layout");
-    all.push_back(axes);
   }
-  Axes q = all.front(), k, v;
-  if (all.size() == 3) {
-    k = all[1], v = all[2];
-  } else if (all.size() == 2) {
-    k = all[1].pick('2', 0), v = all[1].pick('2', 1);
+  Axes &q = all[0], &k = all[1], &v = all[2];
+  if (tensors.size() == 3) {
+    // each has its own
+  } else if (tensors.size() == 2) {
+    v = k.pick('2', 1), k = k.pick('2', 0);
   } else if (q.has('3')) {
     k = q.pick('3', 1), v = q.pick('3', 2), q = q.pick('3', 0);
   } else if (q.has('f')) {
@@ -195,18 +203,18 @@ Result<AttentionViews> attentionViews(const AttentionLayout &layout, std::span<c
 
 Result<Tensor> attentionOutputView(const AttentionLayout &layout, const Tensor &o, const AttentionViews &views,
                                    std::string_view name) {
-  const std::string argument = "attention: argument '" + std::string(name) + "' has ";
+  const auto argument = [&] { return "attention: argument '" + std::string(name) + "' has "; };
   const std::string axes = layout.output();
   if (o.rank != axes.size())
-    return Status::invalid(argument + "the shape " + shapeOf(o) + ", in layout " + layout.name + " its axes are " +
+    return Status::invalid(argument() + "the shape " + shapeOf(o) + ", in layout " + layout.name + " its axes are " +
                                axes,
                            "give a tensor of that rank");
-  Tensor out = Axes{o, axes}.canonical();
+  Tensor out = Axes(o, axes).canonical();
   if (layout.tensors.front().find('m') != std::string::npos) { // heads are split
     const unsigned head = out.rank - 2;
     const std::int64_t groups = views.q.shape[head], members = views.q.shape[head + 1];
     if (out.shape[head] != groups * members)
-      return Status::invalid(argument + std::to_string(out.shape[head]) + " heads, q " +
+      return Status::invalid(argument() + std::to_string(out.shape[head]) + " heads, q " +
                                  std::to_string(groups * members),
                              "give it as many heads as q has");
     out.shape[head + 2] = out.shape[head + 1], out.strides[head + 2] = out.strides[head + 1];

@@ -45,8 +45,8 @@ struct AttentionLayout {
 const std::vector<AttentionLayout> &attentionLayouts();
 /// Their names.
 std::span<const std::string_view> attentionLayoutNames();
-/// The failure names what exists.
-Result<AttentionLayout> attentionLayout(std::string_view name);
+/// One of attentionLayouts().  The failure names what exists.
+Result<const AttentionLayout *> attentionLayout(std::string_view name);
 
 struct AttentionViews {
   Tensor q, k, v; ///< as AttentionArguments takes them; q of a grouped layout with its heads split

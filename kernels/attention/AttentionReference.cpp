@@ -57,9 +57,9 @@ private:
     KILN_ASSIGN(const TensorTypes outputs, attentionOutputs(types, options));
     for (const auto &[name, type] : outputs)
       types[name] = {DType::U8, type.shape};
-    KILN_ASSIGN(const AttentionLayout layout, layoutOfCall(tensorsOfTypes(types), options));
+    KILN_ASSIGN(const AttentionLayout *const layout, layoutOfCall(tensorsOfTypes(types), options));
     KILN_ASSIGN(oView,
-                attentionOutputView(layout, tensorsOfTypes(types).at("o"), {arguments.q, arguments.k, arguments.v}));
+                attentionOutputView(*layout, tensorsOfTypes(types).at("o"), {arguments.q, arguments.k, arguments.v}));
     return {};
   }
 

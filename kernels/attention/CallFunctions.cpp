@@ -70,10 +70,13 @@ Array arrayOfWhole(const std::vector<std::int32_t> &values, const Shape &shape) 
 
 } // namespace
 
-TensorParameter auxParameter() {
-  TensorParameter out{"aux", false, true, "what score and mask read as NAME[index, ..], 1 to 4 dimensions"};
-  out.isGroup = true;
-  return out;
+const TensorParameter &auxParameter() {
+  static const TensorParameter group = [] {
+    TensorParameter out{"aux", false, true, "what score and mask read as NAME[index, ..], 1 to 4 dimensions"};
+    out.isGroup = true;
+    return out;
+  }();
+  return group;
 }
 
 Status FunctionSettings::apply(AttentionHooks &hooks) const {
@@ -110,7 +113,10 @@ Status checkFunctions(const TensorTypes &inputs, const OptionValues &options) {
   return words.blockMask.empty() ? Status() : blockSizeOf(words.blockMask).status();
 }
 
-Result<AttentionFunctions> KnownFunctions::of(const AttentionFunctionsText &text) {
+Result<AttentionFunctions> KnownFunctions::of(const Tensors &tensors, const OptionValues &options) {
+  if (!options.contains("score") && !options.contains("mask"))
+    return AttentionFunctions();
+  KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(tensors, options));
   if (text.score.empty() && text.mask.empty())
     return AttentionFunctions();
   const std::lock_guard lock(mutex);
@@ -123,12 +129,14 @@ Result<AttentionFunctions> KnownFunctions::of(const AttentionFunctionsText &text
 }
 
 void addHookTensors(const Tensors &tensors, const OptionValues &options, AttentionArguments &a) {
-  const TensorParameter aux = auxParameter();
+  const TensorParameter &aux = auxParameter();
   for (const auto &[name, t] : tensors)
     if (aux.has(name))
       a.aux.push_back(t);
+  if (!tensors.contains(lists[0].counts))
+    return;
   const auto words = readOptions<FunctionWords>("attention", options);
-  if (!words.ok() || words->blockMask.empty() || !tensors.contains(lists[0].counts))
+  if (!words.ok() || words->blockMask.empty())
     return;
   if (const auto size = blockSizeOf(words->blockMask); size.ok()) {
     BlockMask &mask = a.blockMask.emplace();
@@ -142,7 +150,7 @@ Result<CallOnHost> functionsOnHost(const HostTensors &inputs, const OptionValues
   CallOnHost out;
   KILN_ASSIGN(const AttentionFunctionsText text, functionTextOf(inputs, options));
   KILN_ASSIGN(out.functions, FunctionsOnHost::parse(text));
-  const TensorParameter aux = auxParameter();
+  const TensorParameter &aux = auxParameter();
   for (const auto &[name, t] : inputs)
     if (aux.has(name))
       out.aux.push_back({t.shape, t.values});

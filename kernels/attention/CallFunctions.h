@@ -42,13 +42,13 @@ struct FunctionSettings {
 };
 
 /// The group of inputs that functions read.
-TensorParameter auxParameter();
+const TensorParameter &auxParameter();
 
 /// Texts of a call, with aux tensors in the order of their names, among tensors of any kind.
 template <typename Map> Result<AttentionFunctionsText> functionTextOf(const Map &tensors, const OptionValues &options) {
   KILN_ASSIGN(FunctionWords words, readOptions<FunctionWords>("attention", options));
   AttentionFunctionsText out{std::move(words.score), std::move(words.mask), {}};
-  const TensorParameter aux = auxParameter();
+  const TensorParameter &aux = auxParameter();
   for (const auto &[name, t] : tensors)
     if (aux.has(name)) {
       std::size_t rank;
@@ -72,7 +72,8 @@ Status checkFunctions(const TensorTypes &inputs, const OptionValues &options);
 /// Functions that were made before are the same objects again, which have kernels.
 class KnownFunctions {
 public:
-  Result<AttentionFunctions> of(const AttentionFunctionsText &text);
+  /// Those of a call; none, and nothing is allocated or locked, if it has no texts.
+  Result<AttentionFunctions> of(const Tensors &tensors, const OptionValues &options);
 
 private:
   std::mutex mutex;

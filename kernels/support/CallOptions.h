@@ -149,14 +149,32 @@ template <typename... Arguments> std::vector<OptionInfo> optionsOf() {
   });
 }
 
-/// Writes what a call says to its arguments; what it leaves out stays.
+/// Where each option of these arguments stands in their list, which is the same for all objects; made once.
+template <typename Arguments> const NamePlaces &placesOfOptions() {
+  static const NamePlaces places = [] {
+    NamePlaces out;
+    const Arguments standard;
+    Arguments::options(standard, [&](const CallOption &option, const auto &) { out.add(option.name); });
+    return out;
+  }();
+  return places;
+}
+
+/// Writes what a call says to its arguments; what it leaves out stays.  Calls say little of a long list: values are
+/// looked up in the list, not options among the values.
 template <typename Arguments>
 Status readOptions(std::string_view operation, const OptionValues &values, Arguments &arguments) {
+  const NamePlaces &places = placesOfOptions<Arguments>();
   Status problem;
-  Arguments::options(arguments, [&](const CallOption &option, auto &field) {
-    if (const auto found = values.find(option.name); problem.ok() && found != values.end())
-      problem = detail::readOption(operation, option, found->second, field);
-  });
+  for (auto given = values.begin(); given != values.end() && problem.ok(); ++given) {
+    const std::size_t place = places.of(given->first);
+    std::size_t at = 0;
+    if (place != NamePlaces::none)
+      Arguments::options(arguments, [&](const CallOption &option, auto &field) {
+        if (at++ == place)
+          problem = detail::readOption(operation, option, given->second, field);
+      });
+  }
   return problem;
 }
 

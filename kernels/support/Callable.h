@@ -6,7 +6,7 @@
 //
 // Invariants: outputs() and complete() refuse what a user may get wrong before anything is allocated, and name it; what
 // bind() returns takes no lock and allocates nothing for a call of known kernels (kiln-hot-path-tests holds all
-// families to it but those of attention and matmul, whose operations it calls).
+// families to it; attention's calls with functions or aux tensors do both).
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_SUPPORT_CALLABLE_H

@@ -63,6 +63,21 @@ bool OptionInfo::takes(const OptionValue &value) const {
   return false;
 }
 
+/// Lengths tell most names apart.
+static bool isBefore(std::string_view a, std::string_view b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+void NamePlaces::add(std::string_view name) {
+  const auto at = std::ranges::upper_bound(rows, name, isBefore, &Row::name);
+  rows.insert(at, {name, rows.size()});
+}
+
+std::size_t NamePlaces::of(std::string_view name) const {
+  const auto found = std::ranges::lower_bound(rows, name, isBefore, &Row::name);
+  return found != rows.end() && found->name == name ? found->place : none;
+}
+
 static Status refuse(std::string_view operation, std::string_view name, const OptionValue &value,
                      const std::string &remedy) {
   return Status::invalid(std::string(operation) + ": " + std::string(name) + " = " + textOf(value), remedy);

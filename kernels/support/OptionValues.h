@@ -59,6 +59,22 @@ struct OptionInfo {
   bool takes(const OptionValue &value) const;
 };
 
+/// The places of names in a list, found by halves.  Names outlive it.
+class NamePlaces {
+public:
+  static constexpr std::size_t none = ~std::size_t(0);
+  /// The next place's name.
+  void add(std::string_view name);
+  std::size_t of(std::string_view name) const;
+
+private:
+  struct Row {
+    std::string_view name;
+    std::size_t place;
+  };
+  std::vector<Row> rows; ///< shorter names first
+};
+
 // What a value is for a field of an arguments struct.  Failures name the operation, the option and the value.
 Result<bool> flagOf(std::string_view operation, std::string_view name, const OptionValue &value);
 Result<std::int64_t> wholeOf(std::string_view operation, std::string_view name, const OptionValue &value,

@@ -1,5 +1,6 @@
 // The exported functions in tvm-ffi's calling convention.  Those of the operations are generated from
 // kernels/Families.def (CMakeLists.txt): each is one line, KILN_DOOR_OPERATION(name).
+#include "runtime/door/BoundCall.h"
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorKernel.h"
@@ -106,6 +107,35 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_outputs(void *, const kiln::door::FfiValue *argu
                    });
 }
 
+/// (operation, whether to wait, the arguments of its call): whether the code is there
+KILN_DOOR_EXPORT __tvm_ffi_kiln_prepare(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("prepare", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     if (call.empty() || call[0].type != ffiFlag)
+                       return {"TypeError", "prepare: argument 1 is no flag", "say whether to wait: True or False"};
+                     bool isReady = false;
+                     if (Failure f = prepare(family, call.subspan(1), call[0].whole != 0, isReady); !f.kind.empty())
+                       return f;
+                     *result = {ffiFlag, 0, {isReady}};
+                     return {};
+                   });
+}
+
+/// (operation, the arguments of its call): what it would launch, as a text
+KILN_DOOR_EXPORT __tvm_ffi_kiln_explain(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                        kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("explain", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string text;
+                     if (Failure f = explain(family, call, text); !f.kind.empty())
+                       return f;
+                     return giveText(text, result);
+                   });
+}
+
 /// (operation, the arguments of its call): bytes, a whole number
 KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
                                           kiln::door::FfiValue *result) {
@@ -116,6 +146,28 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_workspace(void *, const kiln::door::FfiValue *ar
                      if (Failure f = workspaceOf(family, call, bytes); !f.kind.empty())
                        return f;
                      *result = {ffiWhole, 0, {static_cast<std::int64_t>(bytes)}};
+                     return {};
+                   });
+}
+
+/// (operation, names of arrays, names of options, the options' values): a function of the arrays (BoundCall.h)
+KILN_DOOR_EXPORT __tvm_ffi_kiln_bind(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                     kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("bind", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::unique_ptr<BoundCall> bound;
+                     if (Failure f = BoundCall::create(family, call, bound); !f.kind.empty())
+                       return f;
+                     const auto run = [](void *self, const FfiValue *arrays, std::int32_t n, FfiValue *out) {
+                       *out = {ffiNone, 0, {0}};
+                       return guarded([&] { return static_cast<BoundCall *>(self)->run(spanOf(arrays, n)); });
+                     };
+                     *result = {ffiFunctionObject, 0, {0}};
+                     const auto remove = [](void *self) { delete static_cast<BoundCall *>(self); };
+                     if (!TVMFFIFunctionCreate || TVMFFIFunctionCreate(bound.get(), run, remove, &result->object) != 0)
+                       return {"InternalError", "kiln: tvm-ffi made no function of the call"};
+                     (void)bound.release();
                      return {};
                    });
 }

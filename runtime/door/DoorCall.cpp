@@ -70,14 +70,21 @@ Status bindCall(OperationCall &call) {
   return {};
 }
 
-Status runOnHost(OperationCall &call) {
+/// Of a call in the host's memory.
+Arrays inputsOf(const OperationCall &call) {
   const std::vector<TensorParameter> &all = call.operation.table.tensors;
-  const Callable &callable = *call.operation.callable;
-  DoorDevice &on = *call.device;
   Arrays inputs;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (call.given[i] && !all[i].output)
       inputs[all[i].name] = copyIn(*call.given[i], typeOf(tensorOf(call, all[i])));
+  return inputs;
+}
+
+Status runOnHost(OperationCall &call) {
+  const std::vector<TensorParameter> &all = call.operation.table.tensors;
+  const Callable &callable = *call.operation.callable;
+  DoorDevice &on = *call.device;
+  const Arrays inputs = inputsOf(call);
   const std::lock_guard lock(on.calls);
   KILN_ASSIGN(const PlacedCall placed, PlacedCall::create(on.device(), callable, inputs, call.call.options));
   KILN_TRY(on.finish(callable.run(on.jit(), *call.planner, placed.call(), {})));
@@ -161,6 +168,69 @@ Failure workspaceOf(const Family &family, std::span<const FfiValue> arguments, s
       return failureOf(call.operation.table.name, s);
   bytes = plan.bytes;
   return {};
+}
+
+/// f(what describes the call to a plan, its stream); nothing is launched.
+template <typename F> static Failure withPlan(const Family &family, std::span<const FfiValue> arguments, F f) {
+  OperationCall &call = OperationCall::of(family);
+  if (Failure wrong = readWhole(call, arguments); !wrong.kind.empty())
+    return wrong;
+  const auto planned = [&]() -> Status {
+    DoorDevice &on = *call.device;
+    if (call.place.isGpu()) {
+      KILN_ASSIGN(Stream *const stream, on.streamOf(streamSaid(call.place.type, call.place.number)));
+      return f(call, [&](Plan &plan) { return (*call.planner)(call.call, plan); }, stream);
+    }
+    const Arrays inputs = inputsOf(call);
+    const std::lock_guard lock(on.calls);
+    KILN_ASSIGN(const PlacedCall placed,
+                PlacedCall::createForPlans(on.device(), *call.operation.callable, inputs, call.call.options));
+    return f(call, [&](Plan &plan) { return (*call.planner)(placed.call(), plan); }, nullptr);
+  };
+  const Status s = planned();
+  return s.ok() ? Failure() : failureOf(call.operation.table.name, s);
+}
+
+Failure prepare(const Family &family, std::span<const FfiValue> arguments, bool waits, bool &isReady) {
+  return withPlan(family, arguments,
+                  [&](const OperationCall &, const PlanFunction &described, Stream *stream) -> Status {
+                    const CompileFuture code = prepareAllAsync(described, stream);
+                    isReady = waits || code.isReady();
+                    return isReady ? code.wait() : Status();
+                  });
+}
+
+Failure explain(const Family &family, std::span<const FfiValue> arguments, std::string &out) {
+  using nlohmann::json;
+  constexpr const char *sources[] = {"memory", "disk", "shared", "compiled"};
+  return withPlan(family, arguments,
+                  [&](const OperationCall &call, const PlanFunction &described, Stream *stream) -> Status {
+                    PlanListing list;
+                    KILN_TRY(described(list));
+                    KILN_ASSIGN(const std::vector<const LoadedKernel *> code, prepareAll(described, stream));
+                    json parts = json::array(), launches = json::array();
+                    for (const PlanListing::Part &part : list.parts)
+                      parts.push_back({{"name", part.name}, {"bytes", part.bytes}});
+                    for (std::size_t i = 0; i < code.size(); ++i) {
+                      const PlanListing::Launch &launch = list.launches[i];
+                      const FirstCallReport &report = code[i]->report();
+                      launches.push_back({{"kernel", code[i]->name()},
+                                          {"configuration", launch.kernel->source().configuration},
+                                          {"arguments", code[i]->variant()},
+                                          {"grid", {launch.grid.x, launch.grid.y, launch.grid.z}},
+                                          {"threads", code[i]->threads()},
+                                          {"shared_bytes", code[i]->dynamicSharedBytes()},
+                                          {"code", sources[static_cast<std::size_t>(report.source)]},
+                                          {"milliseconds", report.milliseconds}});
+                    }
+                    out = json{{"operation", call.operation.table.name},
+                               {"device", call.device->device().info().name},
+                               {"target", call.device->jit().codeTarget()},
+                               {"workspace", parts},
+                               {"launches", launches}}
+                              .dump();
+                    return Status();
+                  });
 }
 
 Failure outputsOf(const Family &family, std::span<const FfiValue> arguments, TensorTypes &types) {

@@ -40,6 +40,17 @@ Failure run(const kernels::Family &family, std::span<const FfiValue> arguments, 
 /// options: a caller may ask once for these.
 Failure workspaceOf(const kernels::Family &family, std::span<const FfiValue> arguments, std::size_t &bytes);
 
+/// Has the code of a call made, and launches nothing.  `isReady`: whether it is there on return, which it is if
+/// `waits`.
+Failure prepare(const kernels::Family &family, std::span<const FfiValue> arguments, bool waits, bool &isReady);
+
+/// What a call would launch, as JSON: {"operation", "device", "target", "workspace": [{"name", "bytes"}], "launches":
+/// [{"kernel", "configuration", "arguments", "grid", "threads", "shared_bytes", "code", "milliseconds"}]}.
+/// "configuration": the fields that the operation, or a sweep, chose; "arguments": what the code is compiled for of
+/// them; "code": where it came from (memory, disk, shared, compiled), and the time that took.  Code that is not there
+/// is made.
+Failure explain(const kernels::Family &family, std::span<const FfiValue> arguments, std::string &json);
+
 /// Types of the outputs of a call.  Inputs and options as of `run`; an optional output is asked for by True.
 Failure outputsOf(const kernels::Family &family, std::span<const FfiValue> arguments, kernels::TensorTypes &types);
 

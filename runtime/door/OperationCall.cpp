@@ -13,6 +13,11 @@ Failure typeError(std::string message, std::string remedy) {
   return {"TypeError", std::move(message), std::move(remedy)};
 }
 
+bool refuse(Failure &to, Failure what) {
+  to = std::move(what);
+  return false;
+}
+
 bool sameShape(const Tensor &a, const Tensor &b) {
   if (a.dtype != b.dtype || a.rank != b.rank)
     return false;
@@ -82,51 +87,51 @@ OperationCall::OperationCall(const OperationTable &operation)
     options.emplace_back(call.options, o.name);
 }
 
-Failure OperationCall::readPlace(const FfiTensor &tensor, std::string_view name) {
+bool OperationCall::readPlace(const FfiTensor &tensor, std::string_view name, Failure &wrong) {
   const Place its{tensor.deviceType, tensor.device};
   if (first.empty())
     place = its, first = name;
   if (its == place || (its.isHost() && place.isHost()))
-    return {};
+    return true;
   const std::string_view of = operation.table.name;
-  return failureOf(of, Status::invalid(argumentText(of, name) + " is on " + its.toString() + ", " +
-                                           argumentText(of, first) + " on " + place.toString(),
-                                       "give all tensors on one device"));
+  return refuse(wrong, failureOf(of, Status::invalid(argumentText(of, name) + " is on " + its.toString() + ", " +
+                                                         argumentText(of, first) + " on " + place.toString(),
+                                                     "give all tensors on one device")));
 }
 
-Failure OperationCall::readTensor(std::size_t number, const FfiValue &value, bool typesOnly) {
+bool OperationCall::readTensor(std::size_t number, const FfiValue &value, bool typesOnly, Failure &wrong) {
   const TensorParameter &p = operation.table.tensors[number];
   const std::string_view of = operation.table.name;
   const FfiTensor *const tensor = tensorOf(value);
   const bool mayBeWord = typesOnly && p.output && (value.type == ffiNone || value.type == ffiFlag);
   given[number] = tensor;
   if (!tensor && value.type == ffiNone && !p.optional && !mayBeWord)
-    return typeError(argumentText(of, p.name) + " is missing", "give " + p.description);
+    return refuse(wrong, typeError(argumentText(of, p.name) + " is missing", "give " + p.description));
   if (!tensor && value.type != ffiNone && !mayBeWord)
-    return typeError(argumentText(of, p.name) + " is no tensor", "give one");
+    return refuse(wrong, typeError(argumentText(of, p.name) + " is no tensor", "give one"));
   hasChanged |= tensors[number].put(tensor != nullptr);
   if (auto &flag = asked[number]) {
     hasChanged |= flag->put(tensor || (value.type == ffiFlag && value.whole));
     flag->value() = true;
   }
   if (!tensor)
-    return {};
+    return true;
   Tensor window;
   if (Status s = readWindow(*tensor, window); !s.ok())
-    return failureOf(of, Status(s.code(), argumentText(of, p.name) + " " + s.message(), s.remedy()));
-  if (Failure f = readPlace(*tensor, p.name); !f.kind.empty())
-    return f;
+    return refuse(wrong, failureOf(of, Status(s.code(), argumentText(of, p.name) + " " + s.message(), s.remedy())));
+  if (!readPlace(*tensor, p.name, wrong))
+    return false;
   Tensor &to = tensors[number].value();
   hasChanged |= !sameShape(window, to);
   to = window;
-  return {};
+  return true;
 }
 
-Failure OperationCall::readOption(std::size_t number, const FfiValue &value) {
+bool OperationCall::readOption(std::size_t number, const FfiValue &value, Failure &wrong) {
   const OptionInfo &o = operation.table.options[number];
   hasChanged |= options[number].put(value.type != ffiNone);
   if (value.type == ffiNone)
-    return {};
+    return true;
   OptionValue &to = options[number].value();
   std::string_view text;
   if (value.type == ffiFlag)
@@ -140,25 +145,28 @@ Failure OperationCall::readOption(std::size_t number, const FfiValue &value) {
   else if (textOf(value, text))
     hasChanged |= assign(to, text);
   else
-    return typeError(argumentText(operation.table.name, o.name) + " is no flag, number or text", "give " + o.text);
-  return {};
+    return refuse(
+        wrong, typeError(argumentText(operation.table.name, o.name) + " is no flag, number or text", "give " + o.text));
+  return true;
 }
 
-Failure OperationCall::readWorkspace(const FfiValue &value) {
+bool OperationCall::readWorkspace(const FfiValue &value, Failure &wrong) {
   workspace = {};
   if (value.type == ffiNone)
-    return {};
+    return true;
   const std::string_view of = operation.table.name;
   const FfiTensor *const tensor = tensorOf(value);
   if (!tensor)
-    return typeError(argumentText(of, "workspace") + " is no tensor", "give one");
+    return refuse(wrong, typeError(argumentText(of, "workspace") + " is no tensor", "give one"));
   if (Status s = readWindow(*tensor, workspace); !s.ok())
-    return failureOf(of, Status(s.code(), argumentText(of, "workspace") + " " + s.message(), s.remedy()));
+    return refuse(wrong,
+                  failureOf(of, Status(s.code(), argumentText(of, "workspace") + " " + s.message(), s.remedy())));
   if (!workspace.isDense())
-    return failureOf(of, Status::invalid(argumentText(of, "workspace") + " is not dense", "give it without gaps"));
+    return refuse(
+        wrong, failureOf(of, Status::invalid(argumentText(of, "workspace") + " is not dense", "give it without gaps")));
   if (workspace.address == 0)
     workspace.address = Plan::alignment; // of no bytes, and given: a call that needs some refuses it
-  return readPlace(*tensor, "workspace");
+  return readPlace(*tensor, "workspace", wrong);
 }
 
 Failure OperationCall::read(std::span<const FfiValue> arguments, bool typesOnly) {
@@ -173,15 +181,20 @@ Failure OperationCall::read(std::span<const FfiValue> arguments, bool typesOnly)
   first = {};
   place = {1, 0};
   // It stays true until a call is accepted: of one that was refused nobody knows what it left here.
-  Failure failure;
-  for (std::size_t i = 0; i < table.tensors.size() && failure.kind.empty(); ++i)
-    failure = readTensor(i, at(i), typesOnly);
-  for (std::size_t i = 0; i < table.options.size() && failure.kind.empty(); ++i)
-    failure = readOption(i, at(table.tensors.size() + i));
-  if (failure.kind.empty())
-    failure = readWorkspace(at(fields - 1));
-  hasChanged |= typesOnly || !failure.kind.empty();
-  return failure;
+  Failure wrong;
+  bool isRight = true;
+  // Most are left out, now and before.
+  for (std::size_t i = 0; i < table.tensors.size() && isRight; ++i)
+    if (const FfiValue &value = at(i); value.type == ffiNone && table.tensors[i].optional && !isIn(i))
+      given[i] = nullptr;
+    else
+      isRight = readTensor(i, value, typesOnly, wrong);
+  for (std::size_t i = 0; i < table.options.size() && isRight; ++i)
+    if (const FfiValue &value = at(table.tensors.size() + i); value.type != ffiNone || options[i].isIn())
+      isRight = readOption(i, value, wrong);
+  isRight = isRight && readWorkspace(at(fields - 1), wrong);
+  hasChanged |= typesOnly || !isRight;
+  return wrong;
 }
 
 } // namespace kiln::door

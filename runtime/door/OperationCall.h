@@ -79,10 +79,14 @@ public:
 
 private:
   explicit OperationCall(const OperationTable &operation);
-  Failure readTensor(std::size_t number, const FfiValue &value, bool typesOnly);
-  Failure readOption(std::size_t number, const FfiValue &value);
-  Failure readWorkspace(const FfiValue &value);
-  Failure readPlace(const FfiTensor &tensor, std::string_view name);
+  /// Whether the tensor, or that it is asked for, is in the call.
+  bool isIn(std::size_t tensor) const { return tensors[tensor].isIn() || (asked[tensor] && asked[tensor]->isIn()); }
+  // Each says whether it was right, else what was wrong: a Failure of nothing for each of forty arguments costs more
+  // than reading them.
+  bool readTensor(std::size_t number, const FfiValue &value, bool typesOnly, Failure &wrong);
+  bool readOption(std::size_t number, const FfiValue &value, Failure &wrong);
+  bool readWorkspace(const FfiValue &value, Failure &wrong);
+  bool readPlace(const FfiTensor &tensor, std::string_view name, Failure &wrong);
 
   std::vector<Entry<decltype(kernels::Call::tensors)>> tensors;
   std::vector<Entry<kernels::OptionValues>> options;

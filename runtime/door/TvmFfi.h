@@ -56,7 +56,8 @@ enum FfiType : std::int32_t {
   ffiTensorPointer = 7, ///< an FfiTensor
   ffiText = 8,          ///< ends with a zero
   ffiSmallText = 11,
-  ffiTextObject = 65,  ///< an FfiBytes after the object's header
+  ffiTextObject = 65, ///< an FfiBytes after the object's header
+  ffiFunctionObject = 68,
   ffiTensorObject = 70 ///< an FfiTensor after the object's header
 };
 constexpr std::size_t ffiHeaderBytes = 24; ///< of an object
@@ -64,6 +65,11 @@ constexpr std::size_t ffiHeaderBytes = 24; ///< of an object
 extern "C" {
 __attribute__((weak)) void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message);
 __attribute__((weak)) void *TVMFFIEnvGetStream(std::int32_t deviceType, std::int32_t device);
+/// `self` is the function's first argument; `remove` is called when nobody has the function any more.
+__attribute__((weak)) int TVMFFIFunctionCreate(void *self,
+                                               int (*call)(void *self, const FfiValue *arguments, std::int32_t count,
+                                                           FfiValue *result),
+                                               void (*remove)(void *self), const void **function);
 __attribute__((weak)) int TVMFFIStringFromByteArray(const FfiBytes *bytes, FfiValue *result);
 }
 

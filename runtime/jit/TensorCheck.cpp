@@ -56,23 +56,26 @@ TensorCheck::TensorCheck(std::string_view name, const Tensor &tensor) : name(nam
            "join dimensions");
     return;
   }
-  for (unsigned i = 0; i < tensor.rank; ++i)
-    if (tensor.shape[i] < 0)
-      refuse("has extent " + std::to_string(tensor.shape[i]) + " in dimension " + std::to_string(i),
-             "extents are 0 or more");
-  if (done() || !hasElements(tensor))
+  std::int64_t first = 0, past = 0, elements = 1, least = 1;
+  bool isTooLarge = false;
+  for (unsigned i = 0; i < tensor.rank; ++i) {
+    least = std::min(least, tensor.shape[i]);
+    isTooLarge |= __builtin_mul_overflow(elements, tensor.shape[i], &elements);
+  }
+  if (least < 0)
+    for (unsigned i = 0; i < tensor.rank; ++i)
+      if (tensor.shape[i] < 0)
+        refuse("has extent " + std::to_string(tensor.shape[i]) + " in dimension " + std::to_string(i),
+               "extents are 0 or more");
+  if (least <= 0)
     return;
-  std::int64_t first = 0, past = 0, elements = 1;
-  for (unsigned i = 0; i < tensor.rank; ++i)
-    if (__builtin_mul_overflow(elements, tensor.shape[i], &elements)) {
-      refuse("has shape " + shapeText(tensor) + ": more than 2^63 elements", "use smaller extents");
-      return;
-    }
-  if (!spanOf(tensor, first, past))
+  if (isTooLarge)
+    refuse("has shape " + shapeText(tensor) + ": more than 2^63 elements", "use smaller extents");
+  else if (!spanOf(tensor, first, past))
     refuse("spans more than 2^63 bytes: " + tensor.toString(), "use smaller extents or strides");
   else if (tensor.address == 0)
     refuse("is a null pointer, its shape is " + shapeText(tensor), "give it memory on the device");
-  else if (tensor.address % dtypeBytes(tensor.dtype))
+  else if (tensor.address & static_cast<DeviceAddress>(dtypeBytes(tensor.dtype) - 1)) // a power of two
     refuse("lies at " + hex(tensor.address) + ", which is no multiple of the " +
                std::to_string(dtypeBytes(tensor.dtype)) + " bytes of " + std::string(dtypeName(tensor.dtype)),
            "align the pointer to its element type");
@@ -201,9 +204,15 @@ TensorCheck &TensorCheck::overlap(std::string_view otherName, const Tensor &othe
   const bool same = tensor.address == other.address && tensor.dtype == other.dtype && tensor.rank == other.rank &&
                     std::equal(tensor.shape.begin(), tensor.shape.begin() + tensor.rank, other.shape.begin()) &&
                     std::equal(tensor.strides.begin(), tensor.strides.begin() + tensor.rank, other.strides.begin());
-  std::int64_t first = 0, past = 0;
-  if ((same && sameWindow) || !spanOf(tensor, first, past) || !spanOf(other, first, past) ||
-      !mayShareBytes(tensor, other))
+  std::int64_t first = 0, past = 0, firstOfOther = 0, pastOfOther = 0;
+  if ((same && sameWindow) || !spanOf(tensor, first, past) || !spanOf(other, firstOfOther, pastOfOther))
+    return *this;
+  // Most are apart as a whole, which is said at once.
+  const std::uint64_t begin = tensor.address + static_cast<std::uint64_t>(first),
+                      end = tensor.address + static_cast<std::uint64_t>(past),
+                      beginOfOther = other.address + static_cast<std::uint64_t>(firstOfOther),
+                      endOfOther = other.address + static_cast<std::uint64_t>(pastOfOther);
+  if (end <= beginOfOther || endOfOther <= begin || !mayShareBytes(tensor, other))
     return *this;
   return refuse("(" + tensor.toString() + ") overlaps " + quote(otherName) + " (" + other.toString() + ")",
                 sameWindow ? "use memory of its own, or the same window for both" : "use memory of its own");

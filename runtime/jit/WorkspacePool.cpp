@@ -12,7 +12,7 @@ Result<DeviceAddress> WorkspacePool::get(std::size_t bytes, Stream &stream) {
                   "a workspace of " + std::to_string(bytes) +
                       " bytes is needed inside a graph capture, and only the "
                       "caller can keep one as long as the graph",
-                  "bring a workspace of as many bytes as the operation says");
+                  "pass a workspace of as many bytes as the operation says");
   const std::lock_guard lock(mutex);
   const auto found =
       std::find_if(blocks.begin(), blocks.end(), [&](const Block &b) { return b.stream == stream.id(); });

@@ -9,7 +9,8 @@ COMMAND = "cmake --build build/dev --target kiln-reference"
 
 def main():
     committed, generated = map(pathlib.Path, sys.argv[1:])
-    pages = sorted({p.name for folder in (committed, generated) for p in folder.glob("*.md")})
+    pages = sorted({p.name for folder in (committed, generated) for p in folder.glob("*.md")
+                    if ".td files" in p.read_text(encoding="utf-8").partition("\n")[0]})
     wrong = []
     for name in pages:
         texts = [(folder / name).read_text(encoding="utf-8").splitlines() if (folder / name).exists() else []

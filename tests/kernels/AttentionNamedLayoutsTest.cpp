@@ -142,8 +142,9 @@ TEST(AttentionLayouts, EveryElementIsWhereTheTableSays) {
   for (const Sizes &z : {Sizes{2, 5, 6, 2, 8}, {3, 4, 3, 3, 16}, {1, 3, 2, 2, 8}, {2, 2, 5, 1, 8}})
     for (const auto &[name, row] : table(z)) {
       SCOPED_TRACE(name + " of " + std::to_string(z.H) + " and " + std::to_string(z.Hk) + " heads");
-      const auto layout = attentionLayout(name);
-      ASSERT_TRUE(layout.ok()) << layout.status().toString();
+      const auto found = attentionLayout(name);
+      ASSERT_TRUE(found.ok()) << found.status().toString();
+      const AttentionLayout *const layout = *found;
       const bool oneHeadCount = name.find('3') != std::string::npos; // q, k, v of one number of heads
       std::vector<Tensor> tensors;
       for (std::size_t i = 0; i < row.shapes.size(); ++i)
@@ -188,7 +189,7 @@ TEST(AttentionLayouts, WrongShapesAreNamed) {
     std::vector<Tensor> tensors;
     for (std::size_t i = 0; i < shapes.size(); ++i)
       tensors.push_back(tensorOf(shapes[i], bases[i]));
-    const auto views = attentionViews(*layout, tensors, heads, keyHeads);
+    const auto views = attentionViews(**layout, tensors, heads, keyHeads);
     ASSERT_FALSE(views.ok()) << name;
     EXPECT_EQ(views.status().code(), StatusCode::InvalidArgument);
     EXPECT_FALSE(views.status().remedy().empty());

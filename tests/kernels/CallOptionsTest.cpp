@@ -110,6 +110,53 @@ TEST(CallOptions, WhatIsWrittenIsInTheArguments) {
   EXPECT_TRUE(none->place.empty());
 }
 
+TEST(CallOptions, ValuesAreReadTogether) {
+  const auto all = readOptions<Everything>(
+      "op", {{"flag", true}, {"left", 8}, {"narrow", 5}, {"nothing of it", 3}, {"place", "here"}, {"right", 9}});
+  ASSERT_TRUE(all.ok()) << all.status().toString();
+  EXPECT_TRUE(all->flag);
+  EXPECT_EQ(all->narrow, 5);
+  EXPECT_EQ(all->place, "here");
+  EXPECT_EQ(all->left, 8);
+  EXPECT_EQ(all->right, 9);
+  EXPECT_EQ(all->whole, 7);
+}
+
+struct Counted {
+  static inline int walks = 0;
+  std::int64_t a = 1, b = 2;
+  template <typename Self, typename Visitor> static void options(Self &c, Visitor &&v) {
+    ++walks;
+    v(CallOption{"a", ""}, c.a);
+    v(CallOption{"b", ""}, c.b);
+  }
+};
+
+/// What a call costs goes by what it says, not by what it could say.
+TEST(CallOptions, TheListIsWalkedForWhatIsGiven) {
+  ASSERT_TRUE(readOptions<Counted>("op", {}).ok()); // where each stands is asked once
+  Counted::walks = 0;
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(readOptions<Counted>("op", {{"another's", 1}, {"other", true}}).ok());
+  EXPECT_EQ(Counted::walks, 0);
+  const auto read = readOptions<Counted>("op", {{"another's", 1}, {"b", 5}});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->b, 5);
+  EXPECT_EQ(Counted::walks, 1);
+}
+
+TEST(CallOptions, NamesAreFoundWhereTheyStand) {
+  const std::string_view names[] = {"window_left", "q", "window_right", "k", "scale", "align", "", "alibi"};
+  NamePlaces places;
+  EXPECT_EQ(places.of("q"), NamePlaces::none);
+  for (const std::string_view name : names)
+    places.add(name);
+  for (std::size_t i = 0; i < std::size(names); ++i)
+    EXPECT_EQ(places.of(names[i]), i) << names[i];
+  for (const char *other : {"w", "window_lefd", "window_left_", "alibj", "Q"})
+    EXPECT_EQ(places.of(other), NamePlaces::none) << other;
+}
+
 TEST(CallOptions, WholeNumbersAreExactIn64Bits) {
   for (const std::int64_t whole : {(std::int64_t(1) << 53) + 1, std::numeric_limits<std::int64_t>::max(),
                                    std::numeric_limits<std::int64_t>::min()}) {

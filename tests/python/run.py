@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--compiler", required=True, help="libkiln-compiler.so")
     parser.add_argument("--cache", required=True, help="folder of the kernel cache")
     parser.add_argument("--needs-torch", action="store_true", help="skip if there is no torch")
+    parser.add_argument("--needs-jax", action="store_true", help="skip if there is no JAX")
     parser.add_argument(
         "--script", action="store_true", help="the argument is a program, not tests for pytest"
     )
@@ -36,10 +37,11 @@ def main() -> int:
     made = subprocess.run(["bash", str(root / "scripts" / "python_env.sh"), args.environment])
     if made.returncode:
         return made.returncode
-    missing = pathlib.Path(args.environment) / "missing"
-    if args.needs_torch and missing.exists():
-        print(f"skipped: {missing.read_text().strip()}")
-        return SKIPPED
+    for package, needed in (("torch", args.needs_torch), ("jax", args.needs_jax)):
+        missing = pathlib.Path(args.environment) / f"missing-{package}"
+        if needed and missing.exists():
+            print(f"skipped: {missing.read_text().strip()}")
+            return SKIPPED
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -95,7 +95,7 @@ template <typename... P> int record(Kernel (*function)(P...), const Value *value
 #define KILN_INLINE_FUNCTION(name)                                                                                     \
   extern "C" __attribute__((visibility("default"))) int kiln_inline_##name(                                            \
       const kiln::inlined::Value *values, std::size_t count, kiln::inlined::Recorded *out) {                           \
-    return kiln::inlined::record(&::name, values, count, out);                                                           \
+    return kiln::inlined::record(&::name, values, count, out);                                                         \
   }
 
 #endif // KILN_PYTHON_INLINE_H

@@ -10,7 +10,8 @@ gradients:
 `kiln.torch` has operations of torch with gradients, for torch.compile, export and checkpointing.
 `help(kiln.softmax)` lists an operation's arguments; `kiln.operations()` lists the operations,
 `kiln.devices()` the devices; `kiln.config` sets knobs; `kiln.kernel` runs a text kernel of your
-own, `kiln.load_inline` one that is written in C++.
+own, `kiln.load_inline` one that is written in C++; `kiln.warm_up` compiles ahead, `kiln.explain`
+says what a call launches.
 """
 
 from __future__ import annotations
@@ -30,17 +31,21 @@ __all__ = [
     "NotReady",
     "config",
     "devices",
+    "explain",
     "kernel",
     "load_inline",
     "operations",
+    "warm_up",
 ]
 
 #: Where the functions are that are imported when they are first asked for.
 _MODULES = {
     "config": "_config",
     "devices": "_config",
+    "explain": "_plans",
     "kernel": "_kernel",
     "load_inline": "_inline",
+    "warm_up": "_plans",
 }
 
 
@@ -55,7 +60,7 @@ def __getattr__(name: str) -> Any:
     """The operations, made when they are first asked for: `import kiln` opens no library."""
     if name.startswith("_"):
         raise AttributeError(name)
-    if name in ("torch", "compat"):
+    if name in ("torch", "jax", "compat"):
         return importlib.import_module(f"kiln.{name}")
     if name in _MODULES:
         return getattr(importlib.import_module(f"kiln.{_MODULES[name]}"), name)

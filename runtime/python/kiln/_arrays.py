@@ -44,12 +44,10 @@ _CPU = 1
 _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _SMALL_FLOATS = {"bfloat16": (4, 16), "float8_e4m3fn": (10, 8), "float8_e5m2": (12, 8)}
 
-_capsule = ctypes.pythonapi.PyCapsule_New
-_capsule.restype, _capsule.argtypes = ctypes.py_object, [
-    ctypes.c_void_p,
-    ctypes.c_char_p,
-    ctypes.c_void_p,
-]
+# A prototype of its own: other packages set that of ctypes.pythonapi.PyCapsule_New to theirs.
+_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
 
 
 class _Exported:

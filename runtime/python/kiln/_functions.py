@@ -12,10 +12,10 @@ from typing import Any
 from kiln._arrays import argument, empty, is_array
 from kiln._library import Operation, Option, library
 
-__all__ = ["function", "outputs_of"]
+__all__ = ["document", "function", "option_value", "outputs_of", "unknown_argument"]
 
 
-def _option(where: str, option: Option, value: Any) -> Any:
+def option_value(where: str, option: Option, value: Any) -> Any:
     """The value as the option's type; NumPy's numbers are numbers."""
     try:
         if option.kind == "flag":
@@ -42,12 +42,42 @@ def _option(where: str, option: Option, value: Any) -> Any:
     return value
 
 
+#: What libkiln said of calls' outputs, by operation, types and options.
+_known: dict[Any, dict[str, tuple[tuple[int, ...], str]]] = {}
+_MOST_KNOWN = 4096  # then it is forgotten
+
+
+def _outputs_once(
+    operation: Operation, arrays: dict[str, Any], values: dict[str, Any], asked: tuple[str, ...]
+) -> dict[str, tuple[tuple[int, ...], str]]:
+    """outputs_of a call with these arrays, of which libkiln is asked once for each set of types.
+
+    values: the arrays as libkiln takes them, and the options; asked: optional outputs.
+    """
+    types = tuple([(name, tuple(a.shape), a.dtype) for name, a in arrays.items()])
+    options = tuple([(n, v) for n, v in values.items() if n in operation.option])
+    key = (operation.name, types, options, asked)
+    found = _known.get(key)
+    if found is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        found = outputs_of(operation, {**values, **{name: True for name in asked}})
+        _known[key] = found
+    return found
+
+
 def outputs_of(
     operation: Operation, values: dict[str, Any]
 ) -> dict[str, tuple[tuple[int, ...], str]]:
     """Shape and type of each output of a call.  An optional one is asked for by True."""
     found = library().function("outputs")(operation.name, *operation.arguments(values))
     return {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in json.loads(found)}
+
+
+def unknown_argument(operation: Operation, key: str) -> TypeError:
+    near = difflib.get_close_matches(key, operation.positions, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"it has {', '.join(operation.positions)}"
+    return TypeError(f"{operation.name}: there is no argument '{key}'; {hint}")
 
 
 def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[str, Any]) -> Any:
@@ -72,15 +102,11 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
             if value is not False:
                 asked[key] = value
         elif key in options:
-            values[key] = _option(where, options[key], value)
+            values[key] = option_value(where, options[key], value)
         elif key == "workspace":
             values[key] = argument(where, value, written=True)
         else:
-            near = difflib.get_close_matches(key, operation.positions, 1)
-            hint = (
-                f"did you mean '{near[0]}'?" if near else f"it has {', '.join(operation.positions)}"
-            )
-            raise TypeError(f"{name}: there is no argument '{key}'; {hint}")
+            raise unknown_argument(operation, key)
     arrays = {key: value for key, value in arrays.items() if value is not None}
     for key, parameter in inputs.items():
         if not parameter.optional and key not in arrays:
@@ -100,9 +126,8 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
         values[key] = argument(f"{name}: argument '{key}'", value, written=False)
     made = {key for key, value in asked.items() if value is True}
     if made:
-        types = outputs_of(
-            operation, {**values, **{key: True for key in asked if outputs[key].optional}}
-        )
+        optional = tuple([key for key in asked if outputs[key].optional])
+        types = _outputs_once(operation, arrays, values, optional)
         like = next(iter(arrays.values()))
         for key in made:
             asked[key] = empty(like, *types[key])
@@ -113,7 +138,7 @@ def _call(operation: Operation, given: tuple[Any, ...], out: Any, named: dict[st
     return results[0] if len(results) == 1 else results
 
 
-def _documentation(operation: Operation) -> str:
+def _documentation(operation: Operation, out: bool) -> str:
     lines = [operation.summary, "", "Arrays:"]
     for p in operation.tensors:
         kind = ("output" if p.output else "input") + (", may be left out" if p.optional else "")
@@ -124,16 +149,37 @@ def _documentation(operation: Operation) -> str:
         default = "" if o.default is None else f"; default {o.default}"
         choices = f" ({', '.join(o.choices)})" if o.choices else ""
         lines.append(f"    {o.name} ({o.kind}{default}): {o.description}{choices}")
-    lines += [
-        "",
-        (
+    lines.append("")
+    if out:
+        lines.append(
             "out: the array, or arrays, that the outputs which are not optional are written to;"
             " made if it is None."
-        ),
-        "An optional output is returned if its name is given True, or an array to write to.",
+        )
+    lines += [
+        "An optional output is returned if its name is given True"
+        + (", or an array to write to." if out else "."),
         f"Types: {', '.join(operation.dtypes)}.",
     ]
     return "\n".join(lines)
+
+
+def document(call: Callable[..., Any], operation: Operation, *, out: bool) -> Callable[..., Any]:
+    """Gives the function that calls the operation its name, signature and docstring.  out: whether
+    outputs may be given."""
+    either, only = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters, has_default = [], False
+    for name, parameter in operation.inputs.items():
+        has_default |= parameter.optional
+        default = None if has_default else inspect.Parameter.empty
+        parameters.append(inspect.Parameter(name, either, default=default))
+    more = ["out"] if out else []
+    more += [name for name, parameter in operation.outputs.items() if parameter.optional]
+    more += [o.name for o in operation.options] + (["workspace"] if out else [])
+    parameters += [inspect.Parameter(name, only, default=None) for name in more]
+    call.__name__ = call.__qualname__ = operation.name
+    call.__doc__ = _documentation(operation, out)
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
 
 
 def function(operation: Operation) -> Callable[..., Any]:
@@ -142,20 +188,4 @@ def function(operation: Operation) -> Callable[..., Any]:
     def call(*arrays: Any, out: Any = None, **named: Any) -> Any:
         return _call(operation, arrays, out, named)
 
-    either, only = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    parameters, has_default = [], False
-    for name, parameter in operation.inputs.items():
-        has_default |= parameter.optional
-        default = None if has_default else inspect.Parameter.empty
-        parameters.append(inspect.Parameter(name, either, default=default))
-    parameters.append(inspect.Parameter("out", only, default=None))
-    for name, parameter in operation.outputs.items():
-        if parameter.optional:
-            parameters.append(inspect.Parameter(name, only, default=None))
-    parameters += [inspect.Parameter(o.name, only, default=None) for o in operation.options]
-    call.__name__ = call.__qualname__ = operation.name
-    call.__doc__ = _documentation(operation)
-    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*parameters, inspect.Parameter("workspace", only, default=None)]
-    )
-    return call
+    return document(call, operation, out=True)

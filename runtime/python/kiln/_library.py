@@ -18,7 +18,7 @@ from typing import Any
 
 from kiln import errors
 
-__all__ = ["Library", "Operation", "Option", "TensorParameter", "library"]
+__all__ = ["Library", "Operation", "Option", "TensorParameter", "command", "library"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +30,11 @@ class TensorParameter:
     optional: bool
     description: str
     dtype: str | None = None  # None: the caller's
+    in_place_of: str | None = None  # the input that an output is
+
+    @property
+    def in_place(self) -> bool:
+        return self.in_place_of is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +76,10 @@ class Operation:
     @functools.cached_property
     def option(self) -> dict[str, Option]:
         return {o.name: o for o in self.options}
+
+    def replace(self, function: Callable[..., Any]) -> None:
+        """Has calls go to this function: of tools that look at calls."""
+        object.__setattr__(self, "function", function)
 
     def arguments(self, values: dict[str, Any]) -> list[Any]:
         """The arguments of a call, in its order; those that are not given are None."""
@@ -140,6 +149,14 @@ def _path() -> str:
             " libkiln.so"
         )
     return str(own)
+
+
+def command() -> str:
+    """The command `kiln` that belongs to the library.  Raises FileNotFoundError if it is not there."""
+    found = pathlib.Path(library().path).with_name("kiln")
+    if not found.is_file():
+        raise FileNotFoundError(f"kiln: {found} is missing; build the target kiln")
+    return str(found)
 
 
 def _offer_assembler() -> None:

@@ -137,3 +137,27 @@ class TestOutputs:
 
     def test_no_elements(self):
         assert kiln.copy(np.zeros((0, 4), np.float32)).shape == (0, 4)
+
+
+def test_outputs_are_asked_for_once(random, monkeypatch):
+    from kiln import _functions
+
+    asked = []
+    ask = _functions.outputs_of
+    monkeypatch.setattr(
+        _functions, "outputs_of", lambda *call: asked.append(call[0].name) or ask(*call)
+    )
+    monkeypatch.setattr(_functions, "_known", {})
+    for rows in (3, 3, 4, 3):
+        x = random.standard_normal((rows, 8)).astype(np.float32)
+        assert kiln.softmax(x).shape == (rows, 8)
+    assert asked == ["softmax"] * 2
+    x = x.astype(np.float16)
+    assert kiln.matmul(x, x, transpose_b=True).dtype == np.float16
+    assert kiln.matmul(x, x, transpose_b=True, out_dtype="f32").dtype == np.float32
+    assert asked == ["softmax"] * 2 + ["matmul"] * 2
+    with pytest.raises(ValueError, match="matmul"):
+        kiln.matmul(x, x)
+    with pytest.raises(ValueError, match="matmul"):
+        kiln.matmul(x, x)
+    assert len(asked) == 6  # what is refused is not remembered

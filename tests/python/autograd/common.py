@@ -119,8 +119,8 @@ class Counted:
             self.calls += 1
             return self.function(*arguments)
 
-        object.__setattr__(self.table, "function", function)
+        self.table.replace(function)
         return self
 
     def __exit__(self, *_):
-        object.__setattr__(self.table, "function", self.function)
+        self.table.replace(self.function)

@@ -107,3 +107,24 @@ def test_what_is_wrong_is_named():
         kt.attention_decode(q, *caches, new[0], cache_seqlens=lengths)
     with pytest.raises(ValueError, match="rotary_cos"):
         kt.attention_decode(q, *caches, rotary_cos=torch.ones(ROOM, 8))
+
+
+def test_fp8():
+    scales = [torch.full((B, HK), s) for s in (0.5, 2.0, 0.25)]
+    q, caches, _, lengths = inputs()
+    q, *caches = ((t * 2).to(torch.float8_e4m3fn) for t in (q, *caches))
+    got = kt.attention_decode(
+        q,
+        *caches,
+        cache_seqlens=lengths,
+        causal=True,
+        q_descale=scales[0],
+        k_descale=scales[1],
+        v_descale=scales[2],
+    )
+    assert got.dtype == torch.bfloat16
+    for b, length in enumerate(LENGTHS):
+        k, v = (c[b : b + 1, :length].double() * s for c, s in zip(caches, (2.0, 0.25)))
+        wanted = attention(q[b : b + 1].double() * 0.5, k, v, causal=True)[0]
+        # Probabilities become e4m3, too: half a unit of their 4 bits.
+        assert (got[b : b + 1].double() - wanted).abs().max() <= 2**-4 * wanted.abs().max()

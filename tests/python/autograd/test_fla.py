@@ -1,6 +1,7 @@
 """flash-linear-attention's functions: their options against recurrences in float64, what is refused,
 and FLA's registry (stand-ins for its modules: what Kiln asks of them and no more)."""
 
+import functools
 import sys
 import types
 
@@ -114,6 +115,21 @@ def test_autocast_and_other_types():
     assert torch.equal(got, wanted)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_rwkv7_token_by_token(dtype):
+    r, w, k, v, a, b = rwkv7_inputs(dtype)
+    rate, state = torch.rand(B, T, H, K).to(dtype), torch.randn(B, H, K, V)
+    got = fla.fused_mul_recurrent_rwkv7(
+        r, w, k, v, -a, rate, initial_state=state, output_final_state=True
+    )
+    exact = dict(zip("qgkvab", doubles(r, w, k, v, a, (-a * rate))))
+    for one, wanted in zip(got, rule("rwkv7", **exact, state=state.double())):
+        assert_rms(one, wanted, 0.007 if dtype == torch.bfloat16 else 1e-5)
+    assert fla.fused_mul_recurrent_rwkv7(r, w, k, v, -a, rate)[1] is None
+    with pytest.raises(NotImplementedError, match="argument 'reverse' is given"):
+        fla.fused_mul_recurrent_rwkv7(r, w, k, v, -a, rate, reverse=True)
+
+
 def test_it_compiles_without_a_break():
     q, k, v = (normal(B, T, H, n) for n in (K, K, V))
     g, beta = decays(B, T, H, K), torch.rand(B, T, H)
@@ -161,28 +177,51 @@ def test_what_is_refused_is_named(given, error, message):
         fla.chunk_kda(**{**arguments, **given})
 
 
+class BackendRegistry:
+    """As fla.backends has it, as far as Kiln sees it."""
+
+    def __init__(self):
+        self.backends = {}
+
+    def register(self, backend):
+        self.backends[backend.backend_type] = backend
+
+    def dispatch(self, default):
+        @functools.wraps(default)
+        def wrapper(*args, **kwargs):
+            name = default.__name__
+            for backend in self.backends.values():
+                verify = getattr(backend, f"{name}_verifier")
+                if backend.is_enabled() and verify(*args, **kwargs)[0]:
+                    return getattr(backend, name)(*args, **kwargs)
+            return default(*args, **kwargs)
+
+        return torch.compiler.disable(wrapper)
+
+
 class Fla:
-    """Stand-ins for FLA's modules: a registry that works as fla.backends does, and functions that
-    say they were called."""
+    """Stand-ins for FLA's modules: some functions have a registry, and all say that they were
+    called."""
 
     def __init__(self, monkeypatch):
-        self.registries, self.theirs = {}, []
-        backends = types.ModuleType("fla.backends")
-        backends.BaseBackend = type("BaseBackend", (), {"is_available": lambda self: True})
-        backends.register, backends.dispatch = self.register, self.dispatch
-        modules = {"fla": types.ModuleType("fla"), "fla.backends": backends}
-        for module, (function, registry) in fla._registry.table.items():
-            modules[module] = types.ModuleType(module)
+        self.theirs = []
+        self.modules = {name: types.ModuleType(name) for name in ("fla", "fla.backends")}
+        backends = self.modules["fla.backends"]
+        backends.BaseBackend, backends.BackendRegistry = (
+            type("BaseBackend", (), {}),
+            BackendRegistry,
+        )
+        backends.dispatch = lambda function: BackendRegistry().dispatch(function)
+        for at, (module, function) in enumerate(fla._registry.table.items()):
             theirs = self.own(function.__name__)
-            if registry is not None:
-                theirs = self.dispatched(theirs if registry == "function" else registry, theirs)
-            setattr(modules[module], function.__name__, theirs)
-        modules["fla.layers"] = types.ModuleType("fla.layers")  # one that has imported a function
-        modules["fla.layers"].chunk_gla = modules["fla.ops.gla.chunk"].chunk_gla
-        self.modules = modules
-        for name, module in modules.items():
+            if at < 3:
+                theirs = torch.compiler.disable(BackendRegistry().dispatch(theirs))
+            self.modules[module] = types.ModuleType(module)
+            setattr(self.modules[module], function.__name__, theirs)
+        layers = self.modules["fla.layers"] = types.ModuleType("fla.layers")
+        layers.chunk_gla = self.modules["fla.ops.gla.chunk"].chunk_gla  # as an import leaves it
+        for name, module in self.modules.items():
             monkeypatch.setitem(sys.modules, name, module)
-        modules["fla"].backends = backends
 
     def own(self, name):
         def function(*args, **kwargs):
@@ -190,31 +229,6 @@ class Fla:
 
         function.__name__ = name
         return function
-
-    def dispatch(self, function):
-        return self.dispatched(function, function)
-
-    def dispatched(self, key, default):
-        backends = self.registries.setdefault(key, {})
-
-        def wrapper(*args, **kwargs):
-            for backend in backends.values():
-                name = default.__name__
-                verify = getattr(backend, f"{name}_verifier", lambda *_, **__: (True, None))
-                if backend.is_available() and backend.is_enabled() and verify(*args, **kwargs)[0]:
-                    return getattr(backend, name)(*args, **kwargs)
-            return default(*args, **kwargs)
-
-        wrapper.__name__ = default.__name__
-        self.registries[wrapper] = backends  # `register` finds it by what users see
-        return wrapper
-
-    def register(self, entry):
-        def decorate(backend):
-            self.registries.setdefault(entry, {})[backend.backend_type] = backend()
-            return backend
-
-        return decorate
 
 
 class TestRegistry:
@@ -225,7 +239,7 @@ class TestRegistry:
         monkeypatch.setattr(fla, "_registry", self.registry)
 
     def call(self, name):
-        module = next(m for m, (f, _) in self.registry.table.items() if f.__name__ == name)
+        module = next(m for m, f in self.registry.table.items() if f.__name__ == name)
         return getattr(self.stand_in.modules[module], name)
 
     def test_every_function_runs_kiln_while_it_is_enabled(self):
@@ -239,6 +253,7 @@ class TestRegistry:
             "chunk_delta_rule": (r, -a, v, beta),
             "chunk_gla": (r, k, v, w),
             "chunk_simple_gla": (r, k, v, g),
+            "fused_mul_recurrent_rwkv7": (r, w, k, v, -a, beta[..., None].expand(r.shape)),
         }
         assert len(arguments) == len(self.registry.table)
         fla.enable()
@@ -268,6 +283,11 @@ class TestRegistry:
             fla.disable()
             fla.disable()
             assert layer.chunk_gla is self.call("chunk_gla") is original
+
+    def test_an_fla_that_has_moved_its_functions_is_refused(self):
+        del self.stand_in.modules["fla.ops.kda.chunk"].chunk_kda
+        with pytest.raises(ImportError, match="fla . has no fla.ops.kda.chunk.chunk_kda"):
+            fla.enable()
 
     def test_an_fla_without_a_registry_is_refused(self, monkeypatch):
         self.stand_in.modules["fla.backends"]._DISPATCH_DISABLED = True

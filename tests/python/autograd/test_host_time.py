@@ -23,7 +23,7 @@ class Counts:
 
         self.functions = {o: o.function for o in library().operations.values()}
         for operation in self.functions:
-            object.__setattr__(operation, "function", nothing)
+            operation.replace(nothing)
         sys.setprofile(self._count)
         return self
 
@@ -36,7 +36,7 @@ class Counts:
     def __exit__(self, *_):
         sys.setprofile(None)
         for operation, function in self.functions.items():
-            object.__setattr__(operation, "function", function)
+            operation.replace(function)
         # Our own; list comprehensions have no frame from Python 3.12 on.
         own = ("nothing", "__exit__", "<lambda>", "<listcomp>")
         self.python = [name for name in self.python if name not in own]

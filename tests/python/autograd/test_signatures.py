@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import kiln.torch as kt
-from kiln.compat import fla, flash_attn, flash_attn_3, flash_attn_4
+from kiln.compat import _fla_checks, fla, flash_attn, flash_attn_3, flash_attn_4
 
 RECORD = pathlib.Path(__file__).with_name("signatures.txt")
 DENSE = (
@@ -108,6 +108,10 @@ FLASH_LINEAR_ATTENTION = {
         f" return_intermediate_states=False, state_v_first=False, {PACKED}, cp_context=None,"
         " use_graph=False, max_num_seqs=None, **kwargs)"
     ),
+    "fused_mul_recurrent_rwkv7": (
+        "(r, w, k, v, kk, a, scale=1.0, initial_state=None, output_final_state=False,"
+        " reverse=False, cu_seqlens=None)"
+    ),
     "chunk_delta_rule": f"(q, k, v, beta, {STATE}, {NORM}, {PACKED}, **kwargs)",
     "chunk_gla": f"(q, k, v, g, {STATE}, state_v_first=False, {PACKED})",
     "chunk_simple_gla": (
@@ -156,7 +160,7 @@ def refused_by(module):
             if call.func.id == "refuse":
                 yield call.args[1].value
     if module is fla:
-        yield from fla._UNSUPPORTED
+        yield from _fla_checks.UNSUPPORTED
 
 
 @pytest.mark.parametrize("module", [m for m, _ in RECORDS], ids=lambda m: m.__name__)

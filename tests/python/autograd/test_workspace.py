@@ -48,12 +48,12 @@ def wanted(monkeypatch):
     monkeypatch.setattr(_workspace, "library", Library)
     functions = [(o.table, o.table.function) for o in (_forward, _softmax)]
     for operation, (table, function) in zip((_forward, _softmax), functions):
-        object.__setattr__(table, "function", wrap(table, function))
+        table.replace(wrap(table, function))
         monkeypatch.setattr(operation, "call", operation._call_on_gpu)
         monkeypatch.setattr(operation, "_workspaces", _workspace.Workspaces(table))
     yield Wanted
     for table, function in functions:
-        object.__setattr__(table, "function", function)
+        table.replace(function)
 
 
 def qkv(rows=16, dtype=torch.bfloat16):

@@ -21,9 +21,8 @@ __all__ = ["Registry"]
 #: (Ascend, 0).
 _PRIORITY = 1
 
-#: By FLA's module: Kiln's function of that name, and FLA's registry: the name of an operation,
-#: "function" if the function has its own, None if it has none.
-Table = dict[str, tuple[Callable[..., Any], str | None]]
+#: By FLA's module: Kiln's function of that name.
+Table = dict[str, Callable[..., Any]]
 
 
 class Registry:
@@ -55,14 +54,15 @@ class Registry:
 
     def _register(self, backends: Any) -> None:
         kiln = self._backend(backends.BaseBackend)
-        for module, (function, registry) in self.table.items():
-            theirs = getattr(importlib.import_module(module), function.__name__)
+        self._replaced.clear()  # of a call that failed half way
+        for module, function in self.table.items():
+            theirs = _theirs(module, function.__name__)
+            registry = _registry_of(theirs, backends.BackendRegistry)
             if registry is None:
                 dispatched = backends.dispatch(theirs)
                 self._replaced.append((theirs, dispatched))
-                backends.register(dispatched)(kiln)
-            else:
-                backends.register(theirs if registry == "function" else registry)(kiln)
+                registry = _registry_of(dispatched, backends.BackendRegistry)
+            registry.register(kiln())
 
     def _backend(self, base: type) -> type:
         """FLA finds what a backend computes, and what it verifies, by the functions' names."""
@@ -75,7 +75,7 @@ class Registry:
             def is_enabled(self) -> bool:
                 return registry.enabled
 
-        for function, _ in self.table.values():
+        for function in self.table.values():
             setattr(Kiln, function.__name__, staticmethod(self._counted(function)))
             setattr(Kiln, f"{function.__name__}_verifier", staticmethod(self._verifier(function)))
         return Kiln
@@ -97,6 +97,31 @@ class Registry:
             return True, None
 
         return verify
+
+
+def _theirs(module: str, name: str) -> Callable[..., Any]:
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (AttributeError, ModuleNotFoundError) as error:
+        version = getattr(sys.modules["fla"], "__version__", "?")
+        raise ImportError(
+            f"kiln.compat.fla: fla {version} has no {module}.{name} ({error}); install"
+            " flash-linear-attention 0.6, or call the functions of kiln.compat.fla themselves"
+        ) from error
+
+
+def _registry_of(function: Any, kind: type) -> Any:
+    """FLA's registry around a function, None if there is none.
+
+    It is read from the function, not found by a name: under a name that FLA has given up, a backend
+    would be registered where nobody asks.
+    """
+    while function is not None:
+        for cell in getattr(function, "__closure__", None) or ():
+            if isinstance(cell.cell_contents, kind):
+                return cell.cell_contents
+        function = getattr(function, "__wrapped__", None)
+    return None
 
 
 def _replace(old: Callable[..., Any], new: Callable[..., Any]) -> None:

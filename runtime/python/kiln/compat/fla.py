@@ -14,21 +14,20 @@ which calls Kiln took, and why it did not take others.
 
 Not supported, and named by a NotImplementedError: activations that are no bf16 or f16 (under
 autocast they are cast), more than 256 columns of K or V, cp_context, use_graph,
-return_intermediate_states, chunk sizes but 16, 32 and 64.  Hints have no effect: disable_recompute,
+return_intermediate_states, reverse, chunk sizes but 16, 32 and 64.  Hints have no effect: disable_recompute,
 cu_seqlens_cpu, chunk_indices.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.nn.functional import softplus
 
+import kiln
 from kiln.compat import _fla_layer, _fla_registry
+from kiln.compat._fla_checks import STEPS, checked, dtype_of
 from kiln.torch import linear
 
 __all__ = [
@@ -43,92 +42,9 @@ __all__ = [
     "chunk_simple_gla",
     "disable",
     "enable",
+    "fused_mul_recurrent_rwkv7",
     "refusals",
 ]
-
-_HALF = (torch.bfloat16, torch.float16)
-_CHUNKS = (None, 16, 32, 64)
-_COLUMNS = 256  # of K and V (kernels/dplr)
-#: What FLA takes and Kiln does not.  None, False: FLA's own default.
-_UNSUPPORTED = ("cp_context", "return_intermediate_states", "use_graph")
-
-
-def _refuse(function: str, argument: str, why: str, remedy: str) -> None:
-    raise NotImplementedError(
-        f"{function}: argument '{argument}' {why}; that is not supported by Kiln: {remedy}"
-    )
-
-
-def _dtype(first: torch.Tensor) -> torch.dtype:
-    """The type that a call runs in: its first tensor's, or autocast's."""
-    kind = first.device.type
-    if first.dtype not in _HALF and torch.is_autocast_enabled(kind):
-        return torch.get_autocast_dtype(kind)
-    return first.dtype
-
-
-def _check(function: str, names: tuple[str, ...], known: tuple[str, ...], given: Any) -> None:
-    """Raises NotImplementedError, or ValueError and TypeError for what FLA has not either.
-
-    names: of FLA's parameters.  known: of the arguments that it takes by **kwargs."""
-    for name in given:
-        if name not in names and name not in known:
-            raise TypeError(
-                f"{function}: there is no argument '{name}'; it has {', '.join((*names, *known))}"
-            )
-    first, v = given.get(names[0]), given.get("v")
-    if not isinstance(first, torch.Tensor) or not isinstance(v, torch.Tensor):
-        return  # the call itself says what is missing
-    for name in _UNSUPPORTED:
-        value = given.get(name)
-        if value is not None and value is not False:
-            _refuse(function, name, "is given", "leave it out")
-    if _dtype(first) not in _HALF:
-        _refuse(function, names[0], f"is of the type {first.dtype}", "give bfloat16 or float16")
-    if first.device.type not in ("cpu", "cuda"):
-        _refuse(function, names[0], f"is on {first.device}", "give tensors on an NVIDIA GPU")
-    for name, tensor in ((names[0], first), ("v", v)):
-        if tensor.shape[-1] > _COLUMNS:
-            _refuse(function, name, f"has {tensor.shape[-1]} columns", f"give at most {_COLUMNS}")
-    size, bound = given.get("chunk_size"), given.get("lower_bound")
-    if size not in _CHUNKS:
-        _refuse(function, "chunk_size", f"is {size}", "give 16, 32 or 64, or leave it out")
-    if bound is not None and bound >= 0:
-        raise ValueError(
-            f"{function}: argument 'lower_bound' is {bound}; give a log decay below 0, or leave it"
-            " out"
-        )
-    if given.get("allow_neg_eigval") and not given.get("use_beta_sigmoid_in_kernel"):
-        raise ValueError(
-            f"{function}: argument 'allow_neg_eigval' needs use_beta_sigmoid_in_kernel=True"
-        )
-    if given.get("use_gate_in_kernel") and given.get("A_log") is None and bound is None:
-        raise ValueError(f"{function}: argument 'use_gate_in_kernel' needs A_log")
-    if given.get("safe_gate") and given.get("use_gate_in_kernel") and bound is None:
-        raise ValueError(
-            f"{function}: arguments 'safe_gate' and 'use_gate_in_kernel' need" " lower_bound"
-        )
-
-
-def _checked(*known: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function of FLA's whose arguments are checked first; `.check` does that alone."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        kinds = inspect.signature(function).parameters.values()
-        names = tuple(p.name for p in kinds if p.kind is not inspect.Parameter.VAR_KEYWORD)
-
-        def check(*args: Any, **kwargs: Any) -> None:
-            _check(function.__name__, names, known, {**dict(zip(names, args)), **kwargs})
-
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            check(*args, **kwargs)
-            return function(*args, **kwargs)
-
-        call.check = check  # type: ignore[attr-defined]
-        return call
-
-    return decorate
 
 
 class _Normed(torch.autograd.Function):
@@ -153,7 +69,7 @@ class _Normed(torch.autograd.Function):
 
 
 def _alike(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    dtype = _dtype(tensors[0])
+    dtype = dtype_of(tensors[0])
     return [t.to(dtype) for t in tensors]
 
 
@@ -214,7 +130,7 @@ def _finish(
     return o, state
 
 
-@_checked()
+@checked()
 def chunk_dplr_delta_rule(
     q,
     k,
@@ -251,7 +167,7 @@ def chunk_dplr_delta_rule(
     )
 
 
-@_checked()
+@checked()
 def chunk_rwkv7(
     r,
     w,
@@ -290,7 +206,41 @@ def chunk_rwkv7(
     )
 
 
-@_checked("chunk_size")
+@checked(dtypes=STEPS)
+def fused_mul_recurrent_rwkv7(
+    r,
+    w,
+    k,
+    v,
+    kk,
+    a,
+    scale=1.0,
+    initial_state=None,
+    output_final_state=False,
+    reverse=False,
+    cu_seqlens=None,
+):
+    """RWKV7 token by token, for generation: kiln.rwkv7_step with a = -kk and b = kk a.  f32 too; no
+    gradient, as FLA's."""
+    with torch.no_grad():
+        r, k, v, kk, a = (t.contiguous() for t in _alike(r, k, v, kk, a))
+        sequences = r.shape[0] if cu_seqlens is None else cu_seqlens.shape[0] - 1
+        o, state = torch.empty_like(v), None
+        if output_final_state:
+            shape = (sequences, v.shape[2], r.shape[3], v.shape[3])
+            state = v.new_empty(shape, dtype=torch.float32)
+        kiln.rwkv7_step(
+            *(t.detach() for t in (r, k, v, -kk, kk * a, _gate_or_beta(w, r).contiguous())),
+            None if initial_state is None else initial_state.detach().contiguous(),
+            cu_seqlens,
+            out=o,
+            final_state=state,
+            scale=r.shape[-1] ** -0.5 if scale is None else scale,
+        )
+    return o, state
+
+
+@checked("chunk_size")
 def chunk_iplr_delta_rule(
     q,
     k,
@@ -316,7 +266,7 @@ def chunk_iplr_delta_rule(
     )
 
 
-@_checked("chunk_size", "use_gate_in_kernel", "A_log", "dt_bias")
+@checked("chunk_size", "use_gate_in_kernel", "A_log", "dt_bias")
 def chunk_gated_delta_rule(
     q,
     k,
@@ -362,7 +312,7 @@ def chunk_gated_delta_rule(
     )
 
 
-@_checked("chunk_size", "A_log", "dt_bias")
+@checked("chunk_size", "A_log", "dt_bias")
 def chunk_kda(
     q,
     k,
@@ -418,7 +368,7 @@ def chunk_kda(
     )
 
 
-@_checked("chunk_size")
+@checked("chunk_size")
 def chunk_delta_rule(
     q,
     k,
@@ -445,7 +395,7 @@ def chunk_delta_rule(
     )
 
 
-@_checked()
+@checked()
 def chunk_gla(
     q,
     k,
@@ -471,7 +421,7 @@ def chunk_gla(
     )
 
 
-@_checked("chunk_size")
+@checked("chunk_size")
 def chunk_simple_gla(
     q,
     k,
@@ -505,20 +455,18 @@ def chunk_simple_gla(
     )
 
 
-#: FLA's functions that Kiln computes when it is enabled: where FLA defines each, and its registry
-#: there; None: the function has none, and is replaced.  chunk_rwkv7 calls chunk_dplr_delta_rule.
+#: FLA's functions that Kiln computes when it is enabled, by the module that defines each.
+#: chunk_rwkv7 calls chunk_dplr_delta_rule.
 _registry = _fla_registry.Registry(
     {
-        "fla.ops.generalized_delta_rule.dplr.chunk": (
-            chunk_dplr_delta_rule,
-            "generalized_delta_rule.dplr",
-        ),
-        "fla.ops.gated_delta_rule.chunk": (chunk_gated_delta_rule, "gated_delta_rule"),
-        "fla.ops.kda.chunk": (chunk_kda, "function"),
-        "fla.ops.generalized_delta_rule.iplr.chunk": (chunk_iplr_delta_rule, None),
-        "fla.ops.delta_rule.chunk": (chunk_delta_rule, None),
-        "fla.ops.gla.chunk": (chunk_gla, None),
-        "fla.ops.simple_gla.chunk": (chunk_simple_gla, None),
+        "fla.ops.generalized_delta_rule.dplr.chunk": chunk_dplr_delta_rule,
+        "fla.ops.gated_delta_rule.chunk": chunk_gated_delta_rule,
+        "fla.ops.kda.chunk": chunk_kda,
+        "fla.ops.generalized_delta_rule.iplr.chunk": chunk_iplr_delta_rule,
+        "fla.ops.delta_rule.chunk": chunk_delta_rule,
+        "fla.ops.gla.chunk": chunk_gla,
+        "fla.ops.simple_gla.chunk": chunk_simple_gla,
+        "fla.ops.rwkv7.fused_recurrent": fused_mul_recurrent_rwkv7,
     }
 )
 

@@ -7,8 +7,8 @@ return_lse; causal masks are aligned bottom right, rows without keys are 0.  A s
 
 Not supported, and named by a NotImplementedError: qv, gather_kv_indices, gather_bwd_recompute_p,
 gather_bwd_token_chunk, page_table, score_mod, score_mod_bwd, mask_mod, aux_tensors, aux_scalars,
-block_sparse_tensors, block_sparse_tensors_bwd.  Hints have no effect: num_splits, pack_gqa, min_seqlen_k, scheduler_metadata, seqlen_k_per_split,
-disable_scheduler_metadata.
+block_sparse_tensors, block_sparse_tensors_bwd.  Hints have no effect: num_splits, pack_gqa,
+min_seqlen_k, scheduler_metadata, seqlen_k_per_split, disable_scheduler_metadata.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Gradients of operations: an autograd.Function around a forward and a backward operation of
 libkiln.
 
-What goes where is read from the operations' own names: the backward operation takes inputs and
-outputs of the forward one under their names, the gradient by an output `o` as `do`, and gives the
-gradient by an input `q` as `dq`.  It is read once for each set of gradients that is asked for: a
-_Plan, by which calls move tensors by position.
+What goes where is read from the operations' own names (_gradient_names.py), once for each set of
+gradients that is asked for: a _Plan, by which calls move tensors by position.
 """
 
 from __future__ import annotations
@@ -14,13 +12,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from kiln import _gradient_names
 from kiln.torch._operation import TorchOperation
 
 __all__ = ["Differentiable", "applier", "cast_for_autocast"]
-
-#: The names of states' gradients in the linear attention literature, which libkiln follows.
-_GRADIENT_BY = {"final_state": "dht"}
-_GRADIENT_TO = {"initial_state": "dh0"}
 
 
 def cast_for_autocast(tensors: tuple[Any, ...], places: tuple[int, ...]) -> tuple[Any, ...]:
@@ -55,11 +50,13 @@ def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
             return output
 
     Eager.__name__ = Eager.__qualname__ = function.__name__
+    # That of C: older versions of torch have one in Python before it, for torch.func.
+    run = super(torch.autograd.Function, Eager).apply
 
     def apply(*values: Any) -> Any:
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return function.apply(*values)
-        return Eager.apply(*values)
+        return run(*values)
 
     return apply
 
@@ -131,8 +128,8 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
     count = of._forward_options
     options = (*of.forward.options, *of.of_backward)
     taken = next(iter(of.backward.values())).inputs
-    gradient_to = {name: _GRADIENT_TO.get(name, "d" + name) for name in inputs}
-    gradient_by = {name: _GRADIENT_BY.get(name, "d" + name) for name in outputs}
+    gradient_to = {name: _gradient_names.gradient_to(name) for name in inputs}
+    gradient_by = {name: _gradient_names.gradient_by(name) for name in outputs}
     kept = tuple([at for at, name in enumerate(inputs) if name in taken])
     kept_outputs = tuple([at for at, name in enumerate(outputs) if name in taken])
     # What the backward operation takes no gradient by has none.

@@ -7,6 +7,7 @@ torch.compile keeps the order.  None has a gradient.
 
 from __future__ import annotations
 
+import operator
 import time
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 
 from kiln._library import library
 from kiln.torch._operation import _TYPES, NAMESPACE, _warn_of_emulator
+from kiln.torch._workspace import Workspaces
 
 __all__ = ["attention_decode"]
 
@@ -30,6 +32,7 @@ _OPTIONS = (
 )
 _CACHES = ("k_cache", "v_cache")
 _NEW = ("k_new", "v_new", "rotary_cos", "rotary_sin")
+_COPIED = ("q", "k_new", "v_new")  # where the last dimension has another stride than 1
 _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
@@ -45,10 +48,20 @@ class _Decode:
     `appends` those of new rows are left out."""
 
     def __init__(self, name: str, appends: bool) -> None:
-        self.name, self.appends = name, appends
+        self.name = name
         inputs = {n: p for n, p in _TABLE.inputs.items() if appends or n not in _NEW}
         options = tuple(o for o in _OPTIONS if appends or o != "rotary_interleaved")
         self.arguments = (*inputs, *options)
+        # (None, arguments, o, lse, caches) -> the arguments of libkiln's function
+        passed = [*self.arguments, "o", "lse"]
+        passed += [f"{n}_after" for n in _CACHES] if appends else []  # their new state: themselves
+        places = [0] * _TABLE.positions["workspace"]
+        for at, n in enumerate(passed):
+            places[_TABLE.positions[n]] = 1 + at
+        self._arrange = operator.itemgetter(*places)
+        self._workspaces = Workspaces(_TABLE)
+        self._copied = [self.arguments.index(n) for n in _COPIED if n in self.arguments]
+        self._written = slice(1, 3 if appends else 1)  # of (q, k_cache, v_cache, ..)
         written = {"k_cache": "(a!)", "v_cache": "(b!)"} if appends else {}
         words = [f"Tensor{written.get(n, '')}{'?' * p.optional} {n}" for n, p in inputs.items()] + [
             f"{_TYPES[_TABLE.option[o].kind]}? {o}" for o in options
@@ -59,29 +72,28 @@ class _Decode:
         torch.library.register_fake(f"kiln::{name}", self._fake, lib=NAMESPACE)
         self.overload = getattr(torch.ops.kiln, name).default
 
-    def _fake(self, *values: Any) -> Any:
-        named = dict(zip(self.arguments, values))
-        return _new_outputs(named["q"], named["v_cache"])
+    def _fake(self, q: Any, k_cache: Any, v_cache: Any, *values: Any) -> Any:
+        return _new_outputs(q, v_cache)
 
     def _run(self, *values: Any) -> Any:
-        named = dict(zip(self.arguments, values))
-        outputs = _new_outputs(named["q"], named["v_cache"])
-        self.call(named, *outputs)
-        return outputs
+        o, lse = _new_outputs(values[0], values[2])
+        self.call(values, o, lse)
+        return o, lse
 
-    def call(self, named: dict[str, Any], o: torch.Tensor, lse: torch.Tensor) -> None:
-        """Runs it into o and lse, past torch's dispatcher."""
-        named = {**named, "o": o, "lse": lse}
-        for name in ("q", "k_new", "v_new"):
-            tensor = named.get(name)
+    def call(self, values: tuple[Any, ...], o: torch.Tensor, lse: torch.Tensor) -> None:
+        """Runs it into o and lse, past torch's dispatcher.  values: in the order of `arguments`."""
+        caches = values[self._written]
+        for at in self._copied:
+            tensor = values[at]
             if tensor is not None and tensor.stride(-1) != 1:
-                named[name] = tensor.contiguous()
-        if self.appends:  # where the caches' new state goes: into themselves
-            named.update((f"{name}_after", named[name]) for name in _CACHES)
+                values = (*values[:at], tensor.contiguous(), *values[at + 1 :])
+        if not o.is_cpu:
+            key = tuple([(v.shape, v.dtype) if isinstance(v, torch.Tensor) else v for v in values])
+            arguments = self._arrange((None, *values, o, lse, *caches))
+            return self._workspaces.call(arguments, key, o.device)
         begin = time.perf_counter()
-        _TABLE.function(*_TABLE.arguments(named))
-        if o.is_cpu:
-            _warn_of_emulator(self.name, time.perf_counter() - begin)
+        _TABLE.function(*self._arrange((None, *values, o, lse, *caches)))
+        _warn_of_emulator(self.name, time.perf_counter() - begin)
 
 
 _read = _Decode("attention_decode", appends=False)
@@ -174,5 +186,5 @@ def attention_decode(
         o, lse = operation.overload(*[named[name] for name in operation.arguments])
     else:
         o, lse = out, _new_outputs(q, v_cache)[1]
-        operation.call({name: named[name] for name in operation.arguments}, o, lse)
+        operation.call(tuple(named[name] for name in operation.arguments), o, lse)
     return (o, lse) if return_lse else o
