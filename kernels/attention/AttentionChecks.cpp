@@ -54,14 +54,12 @@ Status checkAttention(const Device &device, std::string_view operation, const At
     if (!packed && t->rank == 3)
       return refuse(std::string(name) + " is missing: argument '" + tensor + "' has rank 3",
                     std::string("give ") + name + " for packed sequences, or " + tensor + " a batch in front");
-  KILN_TRY(checkTensor("q", a.q)
-               .on(device)
-               .dtype({DType::F16, DType::BF16, DType::F8E4M3})
-               .rankBetween(rankQ, rankQ + 1)
-               .status());
-  KILN_TRY(checkTensor("k", a.k).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
-  KILN_TRY(checkTensor("v", a.v).on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
-  KILN_TRY(checkTensor("q", a.q).stride(a.q.rank - 1, 1).status());
+  auto checkQ = checkTensor("q", a.q);
+  KILN_TRY(checkQ.on(device).dtype({DType::F16, DType::BF16, DType::F8E4M3}).rankBetween(rankQ, rankQ + 1).status());
+  auto checkK = checkTensor("k", a.k), checkV = checkTensor("v", a.v);
+  KILN_TRY(checkK.on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
+  KILN_TRY(checkV.on(device).dtypeOf("q", a.q).rank(rank).stride(rank - 1, 1).status());
+  KILN_TRY(checkQ.stride(a.q.rank - 1, 1).status());
   const std::int64_t keyHeads = a.k.shape[rank - 2], dimV = a.v.shape[rank - 1];
   const Heads q(a.q, packedQ);
   if (keyHeads == 0 ? q.heads != 0 : q.heads % keyHeads != 0)
@@ -77,10 +75,8 @@ Status checkAttention(const Device &device, std::string_view operation, const At
       return refuse(std::string("argument '") + name + "' has the head dim " + std::to_string(d) + ": a multiple of " +
                         std::to_string(unit) + " from " + std::to_string(unit) + " to 256",
                     "pad the last dimension with zeros");
-  KILN_TRY(checkTensor("k", a.k).extent(rank - 1, q.dim, "the head dim of q").status());
-  auto v = checkTensor("v", a.v)
-               .extent(rank - 2, keyHeads, "the heads of k")
-               .extent(rank - 3, a.k.shape[rank - 3], "the rows of k");
+  KILN_TRY(checkK.extent(rank - 1, q.dim, "the head dim of q").status());
+  checkV.extent(rank - 2, keyHeads, "the heads of k").extent(rank - 3, a.k.shape[rank - 3], "the rows of k");
   // The batch is that of q, or what the offsets say.
   std::int64_t batch = a.q.shape[0];
   const char *const of = packedQ   ? "one less than cu_seqlens_q's"
@@ -99,12 +95,12 @@ Status checkAttention(const Device &device, std::string_view operation, const At
                  .extent(0, batch + 1, packedQ ? "as of cu_seqlens_q" : "one more than q's batch")
                  .status());
   if (!packedQ)
-    KILN_TRY(checkTensor("q", a.q).extent(0, batch, of).status());
+    KILN_TRY(checkQ.extent(0, batch, of).status());
   if (!packedK) {
-    KILN_TRY(checkTensor("k", a.k).extent(0, batch, of).status());
-    v.extent(0, batch, of);
+    KILN_TRY(checkK.extent(0, batch, of).status());
+    checkV.extent(0, batch, of);
   }
-  KILN_TRY(v.status());
+  KILN_TRY(checkV.status());
   if (packedQ && (a.maxQueries < 0 || (a.maxQueries == 0 && q.rows > 0 && batch > 0)))
     return refuse("max_queries = " + std::to_string(a.maxQueries),
                   "give the longest sequence's number of queries, or more");
@@ -182,7 +178,8 @@ Status checkAttention(const Device &device, std::string_view operation, const At
   if (!(a.dropoutP >= 0 && a.dropoutP < 1))
     return refuse(format("dropout_p = %g: from 0 up, and below 1", static_cast<double>(a.dropoutP)),
                   "give the share of probabilities that are to become 0; 0 means none");
-  KILN_TRY(checkTiling(operation, a.tiling));
+  if (a.tiling.given())
+    KILN_TRY(checkTiling(operation, a.tiling));
   if (a.scale && !(std::isfinite(*a.scale * log2e) && *a.scale > 0))
     return refuse(format("scale = %g", static_cast<double>(*a.scale)), "give a number above 0, at most 2e38");
   if (!(std::isfinite(a.softcap) && a.softcap >= 0))

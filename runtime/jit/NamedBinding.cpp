@@ -115,7 +115,12 @@ Status NamedBinding::pack(const GivenArgument *values, std::byte *data, std::uin
       bits = static_cast<std::uint64_t>(value.tensor->strides[move.dim]);
       break;
     }
-    std::memcpy(data + move.offset, &bits, move.bytes);
+    if (move.bytes == 8) // of known size a copy is one store
+      std::memcpy(data + move.offset, &bits, 8);
+    else if (move.bytes == 4)
+      std::memcpy(data + move.offset, &bits, 4);
+    else
+      std::memcpy(data + move.offset, &bits, move.bytes);
   }
   return {};
 }

@@ -31,13 +31,20 @@ Status measure(const std::string &name) {
 } // namespace
 
 int main(int argc, char **argv) {
-  for (const kernels::Family &family : kernels::families()) {
-    if (argc > 1 && family.name() != argv[1])
-      continue;
-    if (const Status s = measure(std::string(family.name())); !s.ok()) {
-      std::fprintf(stderr, "kiln-bench-door: %s: %s\n", std::string(family.name()).c_str(), s.toString().c_str());
-      return s.exitCode();
-    }
+  const std::string asked = argc > 1 ? argv[1] : "";
+  if (argc > 2 || asked.starts_with("-")) {
+    std::printf("usage: kiln-bench-door [OPERATION]\n\nHost time of a call of every operation, or of one.\n");
+    return argc == 2 && (asked == "--help" || asked == "-h") ? 0 : 2;
   }
+  const auto fail = [](std::string_view name, const Status &s) {
+    std::fprintf(stderr, "kiln-bench-door: %s: %s\n", std::string(name).c_str(), s.toString().c_str());
+    return s.exitCode();
+  };
+  if (const auto known = kernels::findFamily(asked); !asked.empty() && !known.ok())
+    return fail(asked, known.status());
+  for (const kernels::Family &family : kernels::families())
+    if (asked.empty() || family.name() == asked)
+      if (const Status s = measure(std::string(family.name())); !s.ok())
+        return fail(family.name(), s);
   return 0;
 }
