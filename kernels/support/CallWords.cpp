@@ -8,19 +8,23 @@
 namespace kiln::kernels {
 namespace {
 
-/// The first type of the family with which the call's inputs have their types.
+/// What an input has in a call of that type, if no word says another.
+DType typeOfInput(const Callable &callable, const TensorParameter &p, DType called, const Call &call) {
+  return callable.inputType(p, called, call.options).value_or(called);
+}
+
+/// The type of the call: the first of the family's with which its first input has its type.
 std::optional<DType> typeOf(const Callable &callable, const std::vector<TensorParameter> &parameters,
                             const Call &call) {
-  const auto fits = [&](DType type) {
-    return std::ranges::all_of(parameters, [&](const TensorParameter &p) {
-      const auto found = call.tensors.find(p.name);
-      return p.output || !p.madeBy.empty() || found == call.tensors.end() ||
-             callable.inputType(p, type, call.options).value_or(type) == found->second.dtype;
-    });
-  };
-  for (const DType type : callable.dtypes())
-    if (fits(type))
-      return type;
+  for (const TensorParameter &p : parameters) {
+    const auto found = call.tensors.find(p.name);
+    if (p.output || p.dtype || !p.madeBy.empty() || found == call.tensors.end())
+      continue;
+    for (const DType type : callable.dtypes())
+      if (typeOfInput(callable, p, type, call) == found->second.dtype)
+        return type;
+    return std::nullopt;
+  }
   return std::nullopt;
 }
 
@@ -79,7 +83,8 @@ std::optional<std::string> callWords(const Callable &callable, const Call &call)
     const Tensor &t = found->second;
     if (t.rank == 0 || (t.dtype == DType::I32 && !isMadeUp(callable, p.name, call)))
       return std::nullopt;
-    add(p.name + "=" + shapeText(Shape(t.shape.begin(), t.shape.begin() + t.rank)));
+    add(p.name + "=" + shapeText(Shape(t.shape.begin(), t.shape.begin() + t.rank)) +
+        (t.dtype == typeOfInput(callable, p, *type, call) ? "" : ":" + std::string(dtypeName(t.dtype))));
   }
   const std::vector<OptionInfo> options = callable.options();
   for (std::size_t i = 0; i < options.size();) {

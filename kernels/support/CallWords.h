@@ -13,8 +13,7 @@
 namespace kiln::kernels {
 
 /// Nothing: what no words say decides what runs, such as a function, a table (i32) whose values the family does not
-/// make up by itself, tensors of types that no type of the call goes with, or a flag that is off where it is on by
-/// default.
+/// make up by itself, or a flag that is off where it is on by default.
 std::optional<std::string> callWords(const Callable &callable, const Call &call);
 
 /// A tensor of an arguments struct under its parameter's name; none may be given.

@@ -223,11 +223,12 @@ void addBenchCommand(CLI::App &app, int &exitStatus) {
   CLI::App *c = app.add_subcommand("bench", "Time the library's kernels next to the device's own copy");
   c->add_option("kernels", o->kernels, "kernels to time (default: all)")->type_name("KERNEL");
   c->add_option("--dtype", o->dtypes, "types (default: f32 bf16)")->type_name("DTYPE");
-  c->add_option(
-       "--with", o->with,
-       "NAME=SHAPE or NAME=V: sizes of the one kernel's inputs, numbers, flags; NAME=FILE.npy: an input's values; "
-       "NAME=1: an optional output; "
-       "NAME=KERNEL: an input that another kernel makes; default: its own")
+  c->add_option("--with", o->with,
+                "NAME=SHAPE, NAME=SHAPE:DTYPE or NAME=V: sizes of the one kernel's inputs, also of another type, "
+                "numbers, flags; "
+                "NAME=FILE.npy: an input's values; "
+                "NAME=1: an optional output; "
+                "NAME=KERNEL: an input that another kernel makes; default: its own")
       ->type_name("NAME=V")
       ->allow_extra_args(false);
   c->add_option("--samples", o->samples, "batches; their median is reported")->type_name("N");

@@ -10,7 +10,8 @@ namespace {
 
 using namespace kernels;
 
-/// --with NAME=SHAPE or NAME=FILE.npy instead of the samples' tensors, --with NAME=V in addition to their options.
+/// --with NAME=SHAPE, NAME=SHAPE:DTYPE or NAME=FILE.npy instead of the samples' tensors, --with NAME=V in addition to
+/// their options.
 Status applyWith(std::span<const std::string> with, const Family &family, DType type, std::vector<Sample> &samples) {
   const Callable &callable = *family.callable;
   std::vector<std::string> words;
@@ -42,11 +43,15 @@ Status applyWith(std::span<const std::string> with, const Family &family, DType 
         read[name] = std::move(array);
         continue;
       }
-      KILN_ASSIGN(const Shape shape, parseShape(value));
+      const std::size_t colon = value.find(':');
+      KILN_ASSIGN(const Shape shape, parseShape(value.substr(0, colon)));
       if (p.output)
         return Status::invalid("--with " + name + "=" + value + ": the sizes of outputs follow from the inputs",
                                p.optional ? "write --with " + name + "=1 to have it made" : "leave it out");
-      const DType own = callable.inputType(p, type, given.options).value_or(type);
+      DType own = callable.inputType(p, type, given.options).value_or(type);
+      if (colon != std::string::npos) {
+        KILN_ASSIGN(own, parseDType(value.substr(colon + 1)));
+      }
       if (own == DType::I32 && !family.samples->table(name, {{name, {own, shape}}}, 1))
         return Status::invalid("--with " + name + "=" + value + ": such inputs are random, and a table cannot be",
                                "give a file: --with " + name + "=FILE.npy");

@@ -23,9 +23,9 @@ struct FamilyCall {
   DType type;
 };
 
-/// Everything that is to be called, so that a wrong word ends the command before anything runs.  `with`: NAME=SHAPE or
-/// NAME=FILE.npy instead of the one kernel's tensors, NAME=V in addition to its options.  `large`: sizes that fill a
-/// GPU.
+/// Everything that is to be called, so that a wrong word ends the command before anything runs.  `with`: NAME=SHAPE,
+/// NAME=SHAPE:DTYPE or NAME=FILE.npy instead of the one kernel's tensors, NAME=V in addition to its options.  `large`:
+/// sizes that fill a GPU.
 Result<std::vector<FamilyCall>> chooseFamilyCalls(const std::vector<std::string> &names,
                                                   const std::vector<std::string> &dtypes,
                                                   std::span<const std::string> with, kernels::Needs needs,

@@ -243,8 +243,12 @@ TuneCall::judge(const tune::Configuration &configuration) const {
 
 Result<tune::JournalHeader> TuneCall::header() const {
   std::vector<std::string> parts;
-  for (const auto &[name, type] : of.sample.inputs)
+  for (const auto &[name, type] : of.sample.inputs) {
     parts.push_back(name + "=" + shapeText(type.shape));
+    for (const std::string &word : with) // a type of its own
+      if (word.starts_with(name + "=") && word.ends_with(":" + std::string(dtypeName(type.dtype))))
+        parts.back() += ":" + std::string(dtypeName(type.dtype));
+  }
   for (const TensorParameter &p : of.family->callable->tensors()) // calls without it launch other kernels
     if (p.optional && std::ranges::count(of.sample.made, p.name))
       parts.push_back(p.name + "=" + p.madeBy);

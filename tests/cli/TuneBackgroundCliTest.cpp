@@ -72,7 +72,7 @@ TEST_F(TuneBackgroundCliTest, RecordedCallsAreWarmedAndTuned) {
   const std::vector<std::vector<std::string>> calls = {
       {"softmax", "--dtype", "f16", "--with", "x=8x100"},
       {"matmul", "--dtype", "bf16", "--with", "a=64x64", "--with", "b=64x64"},
-      {"rwkv7", "--with", "r=1x64x1x16", "--with", "w=1x64x1x16", "--with", "k=1x64x1x16", "--with", "v=1x64x1x16",
+      {"rwkv7", "--with", "r=1x64x1x16", "--with", "w=1x64x1x16:f32", "--with", "k=1x64x1x16", "--with", "v=1x64x1x16",
        "--with", "a=1x64x1x16", "--with", "b=1x64x1x16", "--with", "final_state=1", "--with", "safe_gate"}};
   for (std::vector<std::string> words : calls) {
     words.insert(words.begin(), "bench");
@@ -84,6 +84,7 @@ TEST_F(TuneBackgroundCliTest, RecordedCallsAreWarmedAndTuned) {
   const std::string list = read("calls");
   EXPECT_EQ(std::ranges::count(list, '\n'), 3) << list;
   EXPECT_NE(list.find("softmax --dtype f16 --with x=8x100\n"), std::string::npos) << list;
+  EXPECT_NE(list.find(" --with w=1x64x1x16:f32 "), std::string::npos) << list;
   EXPECT_NE(list.find(" --with final_state=1 --with safe_gate\n"), std::string::npos) << list;
   const Outcome warm = kiln({"warm", file("calls"), "--device", "emulator:sm_80", "--cache-dir", file("cache")});
   EXPECT_EQ(warm.status, 0) << warm.err;
@@ -96,6 +97,7 @@ TEST_F(TuneBackgroundCliTest, RecordedCallsAreWarmedAndTuned) {
   EXPECT_EQ(sweeps[1]["kernel"], "matmul");
   EXPECT_EQ(sweeps[2]["kernel"], "rwkv7");
   EXPECT_NE(sweeps[2]["call"].dump().find("safe_gate"), std::string::npos);
+  EXPECT_NE(sweeps[2]["call"].dump().find("w=1x64x1x16:f32"), std::string::npos);
 }
 
 TEST_F(TuneBackgroundCliTest, AListNamesItsKernels) {

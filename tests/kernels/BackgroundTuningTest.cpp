@@ -314,8 +314,15 @@ TEST_F(BackgroundTuning, CallsAreRecorded) {
     ASSERT_TRUE(placed.ok()) << placed.status().toString();
     EXPECT_FALSE(callable.run(**made, placed->call(), {}).ok());
   };
+  const auto of = [](Shape shape) { return TensorType{DType::BF16, std::move(shape)}; };
   const TensorType q{DType::BF16, {1, 4096, 4, 128}};
   for (int i = 0; i < 2; ++i) {
+    callOf("gla",
+           {{"q", of({1, 16, 1, 16})},
+            {"k", of({1, 16, 1, 16})},
+            {"v", of({1, 16, 1, 16})},
+            {"g", {DType::F32, {1, 16, 1, 16}}}},
+           {});
     callOf("softmax", {{"x", {DType::F16, {8, 100}}}}, {});
     callOf("attention", {{"q", q}, {"k", q}, {"v", q}}, {{"causal", true}, {"window_left", 5}, {"scale", 0.125}});
     a.causal = true, a.windowLeft = 5, a.scale = 0.125f;
@@ -324,9 +331,11 @@ TEST_F(BackgroundTuning, CallsAreRecorded) {
     EXPECT_FALSE(AttentionOperation(**made).run(a).ok());
     a.functions = {};
   }
-  EXPECT_EQ(textIn(path("calls")), "softmax --dtype f16 --with x=8x100\n"
-                                   "attention --dtype bf16 --with q=1x4096x4x128 --with k=1x4096x4x128 --with "
-                                   "v=1x4096x4x128 --with causal --with window=5,-1 --with scale=0.125\n");
+  EXPECT_EQ(textIn(path("calls")),
+            "gla --dtype bf16 --with q=1x16x1x16 --with k=1x16x1x16 --with v=1x16x1x16 --with g=1x16x1x16:f32\n"
+            "softmax --dtype f16 --with x=8x100\n"
+            "attention --dtype bf16 --with q=1x4096x4x128 --with k=1x4096x4x128 --with "
+            "v=1x4096x4x128 --with causal --with window=5,-1 --with scale=0.125\n");
 }
 
 TEST_F(BackgroundTuning, AListThatCannotBeWrittenIsSaidOnce) {

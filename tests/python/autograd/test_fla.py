@@ -74,7 +74,8 @@ def test_what_fla_does_in_its_kernels(name):
     wanted = o, last.mT
     by = gradients(wanted, exact, [d.double() for d in direction])
     for a, b in zip((*got, *mine), (*wanted, *by)):
-        assert_rms(a, b, 0.01)
+        # A parameter's few numbers are sums of rounded gradients of either sign.
+        assert_rms(a, b, 0.01 if b.numel() > HV else 0.02)
     assert all(a.dtype == t.dtype for a, t in zip(mine, tensors))
 
 

@@ -100,9 +100,9 @@ def test_ranks_and_shapes_are_refused():
 def test_what_is_no_tensor_is_refused():
     q = normal(1, 8, 2, 16, grad=False)
     with pytest.raises(RuntimeError, match="argument 'k'"):
-        kt.attention(q, q.float().numpy(), q)
+        kt.attention(q, q.float().cpu().numpy(), q)
     with pytest.raises(RuntimeError, match="argument 'q'"):
-        kt.attention(q.float().numpy(), q, q)
+        kt.attention(q.float().cpu().numpy(), q, q)
 
 
 def test_sparse_and_nested_tensors_are_refused():

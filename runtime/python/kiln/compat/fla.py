@@ -475,11 +475,11 @@ _registry = _fla_registry.Registry(
 _layer = _fla_registry.Registry(_fla_layer.TABLE)
 
 
-def enable(layers: str = "fla") -> None:
+def enable(layers: str = "torch") -> None:
     """From now on FLA's functions, and its layers and models, run Kiln where it takes the call.
 
     layers: who computes what the RWKV7 layer has around its recurrence (token shift, norms, gates):
-    "fla", FLA's Triton kernels, which take a minute to tune at their first call, or "torch", at once.
+    "torch", at once, or "fla", FLA's Triton kernels, which take a minute to tune at the first call.
     Raises ImportError where fla is not installed or older than 0.6, RuntimeError where FLA's
     registry is switched off.
     """
