@@ -213,7 +213,9 @@ class Fla:
             BackendRegistry,
         )
         backends.dispatch = lambda function: BackendRegistry().dispatch(function)
-        for at, (module, function) in enumerate(fla._registry.table.items()):
+        for at, (module, function) in enumerate(
+            {**fla._registry.table, **fla._layer.table}.items()
+        ):
             theirs = self.own(function.__name__)
             if at < 3:
                 theirs = torch.compiler.disable(BackendRegistry().dispatch(theirs))
@@ -238,9 +240,12 @@ class TestRegistry:
         self.stand_in = Fla(monkeypatch)
         self.registry = _fla_registry.Registry(fla._registry.table)
         monkeypatch.setattr(fla, "_registry", self.registry)
+        self.layer = _fla_registry.Registry(fla._layer.table)
+        monkeypatch.setattr(fla, "_layer", self.layer)
 
     def call(self, name):
-        module = next(m for m, f in self.registry.table.items() if f.__name__ == name)
+        both = {**self.registry.table, **self.layer.table}
+        module = next(m for m, f in both.items() if f.__name__ == name)
         return getattr(self.stand_in.modules[module], name)
 
     def test_every_function_runs_kiln_while_it_is_enabled(self):
@@ -284,6 +289,25 @@ class TestRegistry:
             fla.disable()
             fla.disable()
             assert layer.chunk_gla is self.call("chunk_gla") is original
+
+    def test_who_computes_the_layer(self):
+        x = normal(2, 5, 8, grad=False)
+        for layers, theirs in (("torch", 0), ("fla", 1), ("torch", 1)):
+            fla.enable(layers=layers)
+            got = self.call("token_shift")(x)
+            assert self.stand_in.theirs == ["token_shift"] * theirs
+            assert layers == "fla" or torch.equal(got, _fla_layer.token_shift(x))
+        self.call("token_shift")(x, cu_seqlens=torch.tensor([0, 5]))
+        fla.disable()
+        self.call("token_shift")(x)
+        assert self.stand_in.theirs == ["token_shift"] * 3 and not fla.calls()
+
+    def test_an_fla_without_the_layers_functions_has_none_of_kiln(self):
+        del self.stand_in.modules["fla.modules.token_shift"].token_shift
+        with pytest.raises(ImportError, match="fla.modules.token_shift.token_shift"):
+            fla.enable()
+        assert not self.registry.enabled
+        fla.enable(layers="fla")
 
     def test_an_fla_that_has_moved_its_functions_is_refused(self):
         del self.stand_in.modules["fla.ops.kda.chunk"].chunk_kda

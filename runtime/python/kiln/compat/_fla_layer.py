@@ -97,12 +97,12 @@ group_norm.check = _check_group_norm  # type: ignore[attr-defined]
 for _function in (fused_addcmul_rwkv7, fused_k_rwkv7, l2norm, gate_output_correction):
     _function.check = lambda *args, **kwargs: None  # type: ignore[attr-defined]
 
-#: Where FLA defines them (see _fla_registry.py).
+#: Where FLA defines them (_fla_registry.py).
 TABLE = {
-    "fla.modules.token_shift": (token_shift, None),
-    "fla.ops.rwkv7.fused_addcmul": (fused_addcmul_rwkv7, None),
-    "fla.ops.rwkv7.fused_k_update": (fused_k_rwkv7, None),
-    "fla.ops.rwkv7.gate_output_correction": (gate_output_correction, None),
-    "fla.modules.norm.l2norm": (l2norm, None),
-    "fla.modules.norm.layernorm": (group_norm, None),
+    "fla.modules.token_shift": token_shift,
+    "fla.ops.rwkv7.fused_addcmul": fused_addcmul_rwkv7,
+    "fla.ops.rwkv7.fused_k_update": fused_k_rwkv7,
+    "fla.ops.rwkv7.gate_output_correction": gate_output_correction,
+    "fla.modules.norm.l2norm": l2norm,
+    "fla.modules.norm.layernorm": group_norm,
 }

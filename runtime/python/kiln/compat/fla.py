@@ -485,11 +485,13 @@ def enable(layers: str = "torch") -> None:
     """
     if layers not in ("fla", "torch"):
         raise ValueError(f"enable: argument 'layers' is {layers!r}; give 'fla' or 'torch'")
-    _registry.enable()
-    if layers == "torch":
-        _layer.enable()
-    else:
-        _layer.disable()
+    disable()
+    for registry in (_registry, _layer)[: 2 if layers == "torch" else 1]:
+        try:
+            registry.enable()
+        except (ImportError, RuntimeError):
+            disable()  # all or nothing
+            raise
 
 
 def disable() -> None:
