@@ -33,7 +33,10 @@ public:
 private:
   void send();
   void receive();
-  void kill() { ::kill(process, SIGKILL); }
+  void kill() {
+    const bool isCancelled = spec.cancelled && spec.cancelled->load() && Clock::now() < deadline;
+    ::kill(process, isCancelled ? spec.cancelSignal : SIGKILL);
+  }
   /// At the deadline, or when somebody cancels.
   bool isOver() const { return Clock::now() >= deadline || (spec.cancelled && spec.cancelled->load()); }
   /// How long to wait for something to happen.

@@ -25,9 +25,10 @@ struct ProcessSpec {
   bool channel = false;     ///< open the socket, send `request`, read until the program closes it
   std::string_view request; ///< must outlive the run
   std::size_t maxResponseBytes = 0;
-  const std::atomic<bool> *cancelled = nullptr; ///< the program is killed soon after it becomes true
-  int niceness = 0;                             ///< 19: processors that nobody else wants
-  std::size_t maxOutputBytes = 64 << 10;        ///< of standard output and error together, the last ones are kept
+  const std::atomic<bool> *cancelled = nullptr; ///< the program ends soon after it becomes true, by `cancelSignal`
+  int cancelSignal = 9;
+  int niceness = 0;                      ///< 19: processors that nobody else wants
+  std::size_t maxOutputBytes = 64 << 10; ///< of standard output and error together, the last ones are kept
 };
 
 struct ProcessEnd {

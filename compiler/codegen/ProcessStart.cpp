@@ -98,7 +98,8 @@ Result<StartedProcess> startProcess(const ProcessSpec &spec) {
   if (int error =
           ::posix_spawnp(&out.process, spec.program.c_str(), &actions.files, &actions.attributes, argv.data(), environ))
     return startFailure(spec.program, error);
-  if (spec.niceness) // one that cannot be set is no reason to do without the process
+  // One that cannot be set is no reason to do without the process; it has no more right than this one.
+  if (spec.niceness > ::getpriority(PRIO_PROCESS, 0))
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(out.process), spec.niceness);
   return out;
 }

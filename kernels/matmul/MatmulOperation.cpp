@@ -1,9 +1,9 @@
 #include "kernels/matmul/MatmulOperation.h"
 
 #include "compiler/target/MatrixUnits.h"
+#include "kernels/support/CallWords.h"
 #include "kernels/support/Grid.h"
 
-#include "kernels/support/CallWords.h"
 #include <algorithm>
 #include <cmath>
 

@@ -81,10 +81,13 @@ std::optional<std::string> callWords(const Callable &callable, const Call &call)
       continue;
     }
     const Tensor &t = found->second;
-    if (t.rank == 0 || (t.dtype == DType::I32 && !isMadeUp(callable, p.name, call)))
+    const DType usual = typeOfInput(callable, p, *type, call);
+    // Offsets may be i64 too, and random ones are none.
+    const bool isTable = t.dtype == DType::I32 || (t.dtype == DType::I64 && usual != t.dtype);
+    if (t.rank == 0 || (isTable && !isMadeUp(callable, p.name, call)))
       return std::nullopt;
     add(p.name + "=" + shapeText(Shape(t.shape.begin(), t.shape.begin() + t.rank)) +
-        (t.dtype == typeOfInput(callable, p, *type, call) ? "" : ":" + std::string(dtypeName(t.dtype))));
+        (t.dtype == usual ? "" : ":" + std::string(dtypeName(t.dtype))));
   }
   const std::vector<OptionInfo> options = callable.options();
   for (std::size_t i = 0; i < options.size();) {

@@ -114,12 +114,15 @@ public:
     if (!now)
       return entry->tiling;
     const Answer *answer = newest(*entry->later, now);
-    if (!answer || !(answer->tiling || answer->generation == now)) {
-      TunedQuestion asked = questionOf(question, config, sizes);
-      std::optional<T> tiling = ask(jit, asked, question.depth, fits);
-      if (!tiling)
-        if (std::optional<std::string> words = run->words())
-          jit.tuneInBackground(asked, std::move(*words));
+    if (!answer || answer->generation != now) { // each generation has its own, which does not change
+      std::optional<T> tiling = answer ? answer->tiling : std::nullopt;
+      if (!tiling) {
+        TunedQuestion asked = questionOf(question, config, sizes);
+        tiling = ask(jit, asked, question.depth, fits);
+        if (!tiling)
+          if (std::optional<std::string> words = run->words())
+            jit.tuneInBackground(asked, std::move(*words));
+      }
       answer = &entry->later->add({now, tiling}, [&](const Answer &a) { return a.generation == now; });
     }
     return answer->tiling ? *answer->tiling : entry->tiling;

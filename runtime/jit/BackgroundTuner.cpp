@@ -3,6 +3,7 @@
 #include "compiler/codegen/Process.h"
 #include "support/Text.h"
 
+#include <csignal>
 #include <system_error>
 #include <unistd.h>
 
@@ -19,18 +20,19 @@ BackgroundTuner::~BackgroundTuner() {
 }
 
 void BackgroundTuner::add(Job job) {
-  const std::lock_guard lock(mutex);
-  // Both are noted: launches of one call ask one question each, and its sweep answers them all.
-  const bool isNew = known.insert(job.key).second, isNewCall = known.insert(job.words).second;
-  if (ending || !isNew || !isNewCall)
+  std::unique_lock lock(mutex);
+  // The launches of one call ask a question each, and its sweep answers them all.
+  if (ending || !known.insert(job.key).second || !known.insert(job.words).second)
     return;
   jobs.push_back(std::move(job));
   if (!thread.joinable()) {
     try {
       thread = std::thread([this] { serve(); });
     } catch (const std::system_error &e) {
-      options.failed(jobs.front(), Status(StatusCode::OutOfMemory, e.what(), limitsRemedy()));
+      const Job failed = std::move(jobs.front());
       jobs.clear();
+      lock.unlock(); // what is told may call again
+      options.failed(failed, Status(StatusCode::OutOfMemory, e.what(), limitsRemedy()));
       return;
     }
   }
@@ -48,7 +50,10 @@ void BackgroundTuner::serve() {
       job = std::move(jobs.front());
       jobs.pop_front();
     }
-    options.around(job, [&] { return sweep(job); }, ending);
+    try {
+      options.around(job, [&] { return sweep(job); }, ending);
+    } catch (...) { // a log of the caller's may throw, and so may memory: the next call's sweep is another matter
+    }
   }
 }
 
@@ -67,8 +72,11 @@ Status BackgroundTuner::sweep(const Job &job) const {
   spec.deadlineSeconds = longest;
   spec.niceness = niceness;
   spec.cancelled = &ending;
+  spec.cancelSignal = SIGHUP; // which ends its own processes with it (--ends-with)
   KILN_ASSIGN(ProcessEnd end, runProcess(spec));
-  if (end.exitStatus == 0 || ending)
+  // Nothing is known of its end where the program waits for all of its children; the cache tells.
+  const bool isUnknown = end.exitStatus < 0 && !end.signal && !end.timedOut;
+  if (end.exitStatus == 0 || isUnknown || ending)
     return {};
   while (end.output.ends_with('\n'))
     end.output.pop_back();

@@ -54,7 +54,7 @@ Result<DeviceAddress> RunPlan::reserve(std::span<const WorkspacePart> parts) {
   const std::size_t needed = bytesOf(parts);
   if (needed == 0)
     return DeviceAddress(0);
-  isTooLarge = options.workspace && options.workspaceBytes < needed && tunedGeneration() > 1;
+  isTooLarge = options.workspace && options.workspaceBytes < needed && tunedGeneration() > 0;
   return chooseWorkspace(jit, operation, needed, options);
 }
 

@@ -1,10 +1,12 @@
 #include "runtime/jit/RecordedCalls.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace kiln {
@@ -36,9 +38,12 @@ Status addTo(int fd, const std::string &file, const std::string &call) {
   struct stat about{};
   if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
     return failure(file, "used: it is no file", EINVAL);
-  while (::flock(fd, LOCK_EX) != 0)
-    if (errno != EINTR)
+  constexpr int attempts = 200; // of a process that stopped while it had the lock, others do without
+  for (int i = 0; ::flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
+    if ((errno != EINTR && errno != EWOULDBLOCK) || i == attempts)
       return failure(file, "locked", errno);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   KILN_ASSIGN(const std::string before, contentsOf(fd, file));
   const std::string line = call + "\n";
   if (before.starts_with(line) || before.find("\n" + line) != std::string::npos)
@@ -62,6 +67,7 @@ Status recordCall(const std::string &file, const std::string &call) {
   if (fd < 0)
     return failure(file, "opened", errno);
   Status s = addTo(fd, file, call);
+  ::flock(fd, LOCK_UN); // a child that was forked meanwhile has the descriptor, too
   ::close(fd);
   return s;
 }

@@ -3,6 +3,7 @@
 #include "runtime/jit/Service.h"
 
 #include <filesystem>
+#include <thread>
 
 namespace kiln {
 
@@ -16,8 +17,8 @@ Result<std::vector<std::string>> flagsOf(const Knobs &knobs) {
   for (const KnobInfo &knob : allKnobs()) {
     KILN_ASSIGN(const std::string wanted, knobs.get(knob.flag));
     KILN_ASSIGN(const std::string there, usual.get(knob.flag));
-    if (wanted != there)
-      out.push_back(std::string(knob.flag) + "=" + wanted);
+    if (wanted != there) // as two words: an empty value after = would be none
+      out.insert(out.end(), {std::string(knob.flag), wanted});
   }
   return out;
 }
@@ -73,12 +74,15 @@ void JitService::tuneNow(const BackgroundTuner::Job &job, const std::function<St
     return;
   std::optional<cache::CompileLock> lock;
   while (!lock && !isEnding) {
-    constexpr std::chrono::milliseconds patience(100);
+    constexpr std::chrono::milliseconds patience(20), pause(50);
+    constexpr int pauses = 20; // another process may sweep for minutes
     const auto begin = std::chrono::steady_clock::now();
     if (Result<cache::CompileLock> held = disk->lockForCompile(*key, patience))
       lock = std::move(*held);
     else if (std::chrono::steady_clock::now() - begin < patience) // nobody has it, and it cannot be had
       break;
+    for (int i = 0; i < pauses && !lock && !isEnding; ++i)
+      std::this_thread::sleep_for(pause);
   }
   if (isEnding)
     return;
@@ -89,9 +93,9 @@ void JitService::tuneNow(const BackgroundTuner::Job &job, const std::function<St
     if (isEnding)
       return;
     if (!answerTo(job.question))
-      return say(LogLevel::Info, "the sweep of " + job.words +
-                                     " kept nothing for this call: its tensors lie in memory otherwise, or its winner "
-                                     "is no better than the operation's own choice");
+      say(LogLevel::Info, "the sweep of " + job.words + " kept nothing for " + job.question.operation + " (" +
+                              job.question.sizes +
+                              "): the call's tensors lie in memory otherwise, or its own choice could not be measured");
   }
   generation.fetch_add(1, std::memory_order_acq_rel);
 }

@@ -52,7 +52,8 @@ Status applyWith(std::span<const std::string> with, const Family &family, DType 
       if (colon != std::string::npos) {
         KILN_ASSIGN(own, parseDType(value.substr(colon + 1)));
       }
-      if (own == DType::I32 && !family.samples->table(name, {{name, {own, shape}}}, 1))
+      const bool isTable = own == DType::I32 || (own == DType::I64 && colon != std::string::npos);
+      if (isTable && !family.samples->table(name, {{name, {own, shape}}}, 1))
         return Status::invalid("--with " + name + "=" + value + ": such inputs are random, and a table cannot be",
                                "give a file: --with " + name + "=FILE.npy");
       tensors[name] = {own, shape};

@@ -245,9 +245,10 @@ Result<tune::JournalHeader> TuneCall::header() const {
   std::vector<std::string> parts;
   for (const auto &[name, type] : of.sample.inputs) {
     parts.push_back(name + "=" + shapeText(type.shape));
-    for (const std::string &word : with) // a type of its own
-      if (word.starts_with(name + "=") && word.ends_with(":" + std::string(dtypeName(type.dtype))))
-        parts.back() += ":" + std::string(dtypeName(type.dtype));
+    for (const TensorParameter &p : of.family->callable->tensors())
+      if (!with.empty() && p.has(name) &&
+          type.dtype != of.family->callable->inputType(p, of.type, of.sample.options).value_or(of.type))
+        parts.back() += ":" + std::string(dtypeName(type.dtype)); // as a word said
   }
   for (const TensorParameter &p : of.family->callable->tensors()) // calls without it launch other kernels
     if (p.optional && std::ranges::count(of.sample.made, p.name))

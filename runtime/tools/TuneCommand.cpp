@@ -174,8 +174,11 @@ private:
     if (words.kernels.size() != 1 || words.dtypes.size() > 1)
       return Status::invalid("a line is one call: one kernel of one type", "write a line for each");
     KILN_ASSIGN(const kernels::Family *family, kernels::findFamily(words.kernels[0]));
-    const std::vector<kernels::OptionInfo> options = family->callable->options();
-    if (o.request.set.empty() && std::ranges::all_of(options, [](const auto &p) { return p.candidates.empty(); }))
+    const auto isOpen = [&](const kernels::OptionInfo &p) {
+      return !p.candidates.empty() &&
+             std::ranges::none_of(words.with, [&](const std::string &w) { return w.starts_with(p.name + "="); });
+    };
+    if (o.request.set.empty() && std::ranges::none_of(family->callable->options(), isOpen))
       return Out();
     request.kernel = words.kernels[0], request.with = std::move(words.with);
     if (!words.dtypes.empty())
@@ -189,7 +192,7 @@ private:
       return tuneCall(*one);
     report["skipped"] = true;
     if (!o.request.run.json)
-      std::printf("%s: %s has no tuned parameters\n", call.where.c_str(), call.words[0].c_str());
+      std::printf("%s: %s leaves no tuned parameter open\n", call.where.c_str(), call.words[0].c_str());
     return {};
   }
 
@@ -504,8 +507,13 @@ void addTuneCommand(CLI::App &app, int &exitStatus) {
   c->callback([o, &exitStatus] {
     if (o->request.run.device == "auto")
       o->request.run.device.clear();
+    ::unsetenv("KILN_RECORD_CALLS"); // configurations that are tried are no calls of a program's
     if (o->endsWith) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      ::setpgid(0, 0); // with all that it starts
+      struct sigaction action{};
+      action.sa_handler = [](int) { ::kill(0, SIGKILL); };
+      ::sigaction(SIGHUP, &action, nullptr);
+      ::prctl(PR_SET_PDEATHSIG, SIGHUP);
       if (::getppid() != o->endsWith) // that one has ended already
         return;
     }

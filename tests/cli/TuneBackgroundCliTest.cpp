@@ -4,9 +4,14 @@
 #include "kernels/support/Runner.h"
 #include "tests/cli/Program.h"
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 namespace kiln::test {
 namespace {
@@ -16,6 +21,7 @@ using namespace kernels;
 
 class TuneBackgroundCliTest : public CachedCliTest {
 protected:
+  ~TuneBackgroundCliTest() override { ::unsetenv("KILN_RECORD_CALLS"); }
   std::string read(const std::string &name) const {
     std::ifstream in(file(name));
     return {std::istreambuf_iterator<char>(in), {}};
@@ -23,6 +29,7 @@ protected:
 };
 
 TEST_F(TuneBackgroundCliTest, ACallIsTunedWhileTheProgramGoesOn) {
+  ASSERT_EQ(::setenv("KILN_RECORD_CALLS", file("calls").c_str(), 1), 0); // what a sweep tries is no call of ours
   auto device = openDevice("emulator:sm_90a");
   ASSERT_TRUE(device.ok());
   JitOptions options;
@@ -53,8 +60,8 @@ TEST_F(TuneBackgroundCliTest, ACallIsTunedWhileTheProgramGoesOn) {
     return outputs->at("out").data;
   };
   const std::vector<std::byte> first = run();
-  ASSERT_EQ(asked.size(), 2u); // the second time as a call that runs
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(240);
+  ASSERT_EQ(asked.size(), 2u);                                                   // the second time as a call that runs
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600); // it gives way to all other tests
   while (!HasFailure() && (*jit)->tunedGeneration() == 1 && std::chrono::steady_clock::now() < end) {
     EXPECT_EQ(run(), first);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -66,6 +73,7 @@ TEST_F(TuneBackgroundCliTest, ACallIsTunedWhileTheProgramGoesOn) {
   options.knobs.tuneBackground = {};
   const auto later = Jit::create(**device, options);
   EXPECT_TRUE((*later)->tuned(asked[0]));
+  EXPECT_EQ(read("calls"), "");
 }
 
 TEST_F(TuneBackgroundCliTest, RecordedCallsAreWarmedAndTuned) {
@@ -116,11 +124,56 @@ TEST_F(TuneBackgroundCliTest, AListNamesItsKernels) {
   }
 }
 
-/// A sweep whose program is gone does not begin.
-TEST_F(TuneBackgroundCliTest, ItEndsWithItsProgram) {
-  const Outcome o = kiln({"tune", "matmul", "--dtype", "bf16", "--with", "a=64x64", "--with", "b=64x64", "--target",
-                          "sm_90a", "--ends-with", "1", "--journal", file("journal")});
-  EXPECT_EQ(o.out, "");
+/// The shell is the program; what it starts writes its own number down.
+TEST_F(TuneBackgroundCliTest, ItEndsWithItsProgramAndSoDoesAllThatItStarts) {
+  const std::string sweep =
+      "kiln tune matmul --dtype bf16 --with a=256x256 --with b=256x256 --target sm_90a --cache-dir " + file("cache") +
+      " --ends-with ";
+  std::ofstream(file("program")) << KILN_BINARY_DIR "/bin/" << sweep << "$$ >/dev/null 2>&1 & echo $! > "
+                                 << file("sweep") << "; exec sleep 600\n";
+  const pid_t program = ::fork();
+  ASSERT_GE(program, 0);
+  if (program == 0) {
+    ::execl("/bin/sh", "sh", file("program").c_str(), static_cast<char *>(nullptr));
+    ::_exit(127);
+  }
+  // Of its process group.
+  const auto members = [&](const std::string &group) {
+    std::vector<std::string> out;
+    for (const auto &entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream in(entry.path() / "stat");
+      std::string line;
+      if (!std::getline(in, line))
+        continue;
+      std::istringstream rest(line.substr(line.rfind(')') + 2));
+      std::string state, parent, its;
+      rest >> state >> parent >> its;
+      if (its == group && state != "Z")
+        out.push_back(entry.path().filename());
+    }
+    return out;
+  };
+  const auto waitFor = [](const std::function<bool()> &what) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!what() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return what();
+  };
+  std::string group;
+  EXPECT_TRUE(waitFor([&] {
+    group = read("sweep");
+    if (!group.ends_with('\n'))
+      return false;
+    group.pop_back();
+    return members(group).size() > 1; // it has begun to measure
+  }));
+  EXPECT_EQ(::kill(program, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(program, nullptr, 0), program);
+  EXPECT_TRUE(waitFor([&] { return members(group).empty(); }));
+  // One whose program is gone does not begin.
+  const Outcome late = kiln({"tune", "matmul", "--dtype", "bf16", "--with", "a=64x64", "--with", "b=64x64", "--target",
+                             "sm_90a", "--ends-with", std::to_string(program), "--journal", file("journal")});
+  EXPECT_EQ(late.out, "");
   EXPECT_EQ(read("journal"), "");
 }
 

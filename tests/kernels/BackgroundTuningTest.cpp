@@ -1,6 +1,6 @@
 // Calls that nothing was kept for have one sweep begun, in a process that gives way and ends with this one; later calls
-// take what it kept, but never one that is recorded into a graph or only prepared.  The
-// program `kiln` is a script here; TuneBackgroundCliTest.cpp runs the real one.
+// take what it kept, but never one that is recorded into a graph or only prepared.  The program `kiln` is a script
+// here; TuneBackgroundCliTest.cpp runs the real one.
 #include "kernels/attention/AttentionBackwardOperation.h"
 #include "kernels/attention/AttentionOperation.h"
 #include "kernels/support/Family.h"
@@ -52,9 +52,10 @@ protected:
     a.q = a.k = a.v = a.o = tensor({1, 4096, 4, 128});
     a.k.address += 1 << 26, a.v.address += 2 << 26, a.o.address += 3 << 26;
   }
-  /// What `kiln` does after it has said its process and its words.
+  /// What `kiln` does after it has said its process, its niceness and its words.
   void script(const std::string &rest) {
-    std::ofstream(path("kiln")) << "#!/bin/sh\necho \"$$ $*\" >> " << path("begun") << "\n" << rest << "\n";
+    std::ofstream(path("kiln")) << "#!/bin/sh\necho \"$$ $(sleep 0.2; nice) $*\" >> " << path("begun") << "\n"
+                                << rest << "\n";
     ASSERT_EQ(::chmod(path("kiln").c_str(), 0700), 0);
   }
   std::unique_ptr<Jit> makeJit(unsigned budget = 3) {
@@ -142,8 +143,8 @@ TEST_F(BackgroundTuning, LaterCallsTakeWhatASweepKept) {
   ASSERT_TRUE(waitFor([&] { return begun().find('\n') != std::string::npos; }));
   const std::string words = begun();
   for (const std::string &part :
-       {std::string(" tune attention --dtype bf16 --with q=1x4096x4x128 "), std::string("--tune-background=0"),
-        "--cache-dir=" + path("cache"), "--compiler=" + compiler, std::string("--device=emulator:sm_90a"),
+       {std::string(" 19 tune attention --dtype bf16 --with q=1x4096x4x128 "), std::string("--tune-background 0"),
+        "--cache-dir " + path("cache"), "--compiler " + compiler, std::string("--device=emulator:sm_90a"),
         std::string("--code-target=sm_90a"), std::string("--budget=3"), "--ends-with=" + std::to_string(::getpid())})
     EXPECT_NE(words.find(part), std::string::npos) << words;
   // Not once more while it runs.
@@ -210,21 +211,19 @@ TEST_F(BackgroundTuning, EachPartOfACallIsAnsweredByOneSweep) {
 
 /// The winner of a caller that has measured its workspace before may need more.
 TEST_F(BackgroundTuning, AWorkspaceThatIsTooSmallForTheWinnerIsEnoughForTheFirstAnswer) {
-  const TunedQuestion question{"op", "", "f32", "", "n 1", {"block_m"}};
   std::vector<std::size_t> reserved;
+  std::size_t ofWinner = 1024;
   const PlanFunction call = [&](Plan &plan) -> Status {
     RunPlan *const running = RunPlan::running(*jit);
-    const std::size_t needed = running && running->tunedGeneration() > 1 ? 4096 : 1024;
+    const std::size_t needed = running && running->tunedGeneration() > 0 ? ofWinner : 1024;
     reserved.push_back(needed);
     return plan.workspace({{"part", needed}}).status();
   };
-  const CallText text = [] { return std::optional<std::string>("op"); };
+  const CallText text;
   RunOptions with;
   with.workspace = 1 << 20, with.workspaceBytes = 1024;
   EXPECT_TRUE(RunPlan::run(*jit, "op", with, call, text).ok());
-  keep(question, {64});
-  jit->tuneInBackground(question, "op");
-  ASSERT_TRUE(waitFor([&] { return jit->tunedGeneration() == 2; }));
+  ofWinner = 4096;
   EXPECT_TRUE(RunPlan::run(*jit, "op", with, call, text).ok());
   with.workspaceBytes = 4096;
   EXPECT_TRUE(RunPlan::run(*jit, "op", with, call, text).ok());
@@ -310,6 +309,11 @@ TEST_F(BackgroundTuning, CallsAreRecorded) {
     Arrays inputs;
     for (const auto &[name, type] : types)
       inputs[name] = Array{type.dtype, type.shape, std::vector<std::byte>(type.elements() * dtypeBytes(type.dtype))};
+    for (const std::int64_t i : {1, 2}) // offsets, where there are any
+      if (const auto table = inputs.find("cu_seqlens"); table != inputs.end()) {
+        const std::int64_t value = 8 * i;
+        std::memcpy(table->second.data.data() + 8 * i, &value, 8);
+      }
     const auto placed = PlacedCall::createForPlans(*device, callable, inputs, values);
     ASSERT_TRUE(placed.ok()) << placed.status().toString();
     EXPECT_FALSE(callable.run(**made, placed->call(), {}).ok());
@@ -322,6 +326,13 @@ TEST_F(BackgroundTuning, CallsAreRecorded) {
             {"k", of({1, 16, 1, 16})},
             {"v", of({1, 16, 1, 16})},
             {"g", {DType::F32, {1, 16, 1, 16}}}},
+           {});
+    callOf("gla",
+           {{"q", of({1, 16, 1, 16})},
+            {"k", of({1, 16, 1, 16})},
+            {"v", of({1, 16, 1, 16})},
+            {"g", of({1, 16, 1, 16})},
+            {"cu_seqlens", {DType::I64, {3}}}}, // which no words make up
            {});
     callOf("softmax", {{"x", {DType::F16, {8, 100}}}}, {});
     callOf("attention", {{"q", q}, {"k", q}, {"v", q}}, {{"causal", true}, {"window_left", 5}, {"scale", 0.125}});
