@@ -68,7 +68,7 @@ Status BackgroundTuner::sweep(const Job &job) const {
     spec.arguments.emplace_back(word);
   for (std::string &argument : program.arguments)
     spec.arguments.push_back(std::move(argument));
-  spec.arguments.push_back("--ends-with=" + std::to_string(::getpid()));
+  spec.arguments.insert(spec.arguments.end(), {"--shared-gpu", "--ends-with=" + std::to_string(::getpid())});
   spec.deadlineSeconds = longest;
   spec.niceness = niceness;
   spec.cancelled = &ending;

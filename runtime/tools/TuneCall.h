@@ -26,6 +26,8 @@ struct TuneRequest {
   std::vector<std::string> with, set;
   bool flushL2 = false, noFlushL2 = false; ///< as they were given: see flushes()
   pid_t sweepProcess = 0;                  ///< of this host, that has the sweep and its GPU open; 0: none besides ours
+  /// Other programs use the GPU meanwhile, so of a configuration's samples the least counts, not the median.
+  bool isShared = false;
   /// Whether the L2 of a GPU is flushed before each launch that is timed.
   bool flushes() const { return !noFlushL2; }
 };

@@ -419,8 +419,10 @@ private:
                     "none of the best was good when it was measured again: " + confirmed[0].entry.key() + ": " +
                         confirmed[0].failure->message,
                     "look at what the GPU does besides; the same command measures them again");
-    if (!confirmed.empty() && !confirmed[0].failure)
-      winner = confirmed[0].entry, winner.milliseconds = confirmed[0].median;
+    if (!confirmed.empty() && !confirmed[0].failure) {
+      const tune::Confirmed &one = o.request.isShared ? tune::clearlyBest(confirmed) : confirmed[0];
+      winner = one.entry, winner.milliseconds = one.median;
+    }
     return interrupted ? Status(StatusCode::NotReady, "interrupted while the best were measured again",
                                 "the same command measures them again")
                        : Status();

@@ -43,6 +43,8 @@ private:
     cuda::GpuConditions conditions;
   };
   /// On a GPU that throttled or that somebody else used a second time; if that happens again, the quicker of the two.
+  /// What counts of these samples.
+  double timeOf(const Spread &times) const;
   Result<Seen> timeSeen(const std::function<Status()> &launch);
   Status makeInputs(const FamilyCall &of);
   struct Expected {

@@ -93,6 +93,7 @@ void declare(CLI::App &c, TuneOptions &o) {
   c.add_option("--answer", o.answer)->check(CLI::IsMember({"predicted", "timed"}))->group("");
   c.add_option("--sweep-process", o.request.sweepProcess)->group("");
   c.add_option("--ends-with", o.endsWith)->group("");
+  c.add_flag("--shared-gpu", o.request.isShared)->group("");
   c.footer("On a GPU batches are timed until the median is known to half a percent; on the emulator the time is the "
            "performance model's.\n"
            "Each one is compared with float64 before it counts, in processes other than the sweep's.\n"

@@ -231,6 +231,8 @@ Result<Conversation *> TuneWorker::processOf(unsigned measurer) {
     words.insert(words.end(), {"--answer", isPredicted ? "predicted" : "timed"});
     if (!isPredicted && !request.flushes())
       words.emplace_back("--no-flush-l2");
+    if (request.isShared)
+      words.emplace_back("--shared-gpu");
     if (request.sweepProcess)
       words.insert(words.end(), {"--sweep-process", std::to_string(request.sweepProcess)});
     KILN_ASSIGN(ProcessSpec spec, ownProgram(std::move(words)));

@@ -94,4 +94,13 @@ Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const 
   return out;
 }
 
+const Confirmed &clearlyBest(const std::vector<Confirmed> &confirmed) {
+  const Confirmed &first = confirmed.front();
+  const auto usual =
+      std::ranges::find_if(confirmed, [](const Confirmed &c) { return c.entry.isDefault && !c.failure; });
+  if (usual == confirmed.end())
+    return first;
+  return std::ranges::max(first.rounds) < std::ranges::min(usual->rounds) ? first : *usual;
+}
+
 } // namespace kiln::tune

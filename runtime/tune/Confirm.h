@@ -32,6 +32,10 @@ struct ConfirmOptions {
 Result<std::vector<Confirmed>> confirm(const std::vector<Entry> &entries, const Measure &measure,
                                        const ConfirmOptions &options);
 
+/// The first one if each of its rounds was faster than each of the default's, else the default: where others use the
+/// device, little differences are theirs.  `confirmed` has one that is good.
+const Confirmed &clearlyBest(const std::vector<Confirmed> &confirmed);
+
 } // namespace kiln::tune
 
 #endif // KILN_RUNTIME_TUNE_CONFIRM_H

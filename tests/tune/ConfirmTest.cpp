@@ -47,6 +47,24 @@ TEST(ConfirmTest, MeasuresTheBestInTurnThereAndBack) {
   EXPECT_EQ((*r)[0].rounds.size(), 3u);
 }
 
+TEST(ConfirmTest, TheDefaultIsAmongThemAndStaysIfNothingIsClearlyBetter) {
+  Entry usual = entryOf(20, 8); // 1.4 ms
+  usual.isDefault = true;
+  for (const double noise : {0.0, 0.5}) {
+    unsigned turn = 0;
+    const auto r =
+        confirm({entryOf(1, 5), entryOf(2, 6), usual, entryOf(3, 7)},
+                [&](const Configuration &c, unsigned) -> Result<Entry> {
+                  return entryOf(std::stoi(c[0]), 1 + std::stoi(c[0]) / 50.0 + (turn++ % 4 == 0 ? noise : 0));
+                },
+                {.best = 2});
+    ASSERT_TRUE(r.ok());
+    ASSERT_EQ(r->size(), 3u);
+    EXPECT_TRUE(r->back().entry.isDefault || noise > 0);
+    EXPECT_EQ(clearlyBest(*r).entry.key(), noise > 0 ? "n=20" : "n=1") << noise;
+  }
+}
+
 /// The sweep alone prefers what it measured first.
 TEST(ConfirmTest, FindsTheFastestUnderADriftOfTheClock) {
   unsigned bySweep = 0, byRounds = 0;
