@@ -26,7 +26,9 @@ def test_warm_up_compiles_and_runs_nothing():
     assert prepare("softmax", False, x, out)  # it is there, and nobody has waited
     assert q.grad is not None
     told = kiln.explain(lambda: kt.attention(q, q, q, causal=True).sum().backward())
-    assert [c["operation"] for c in told.calls] == ["attention", "attention_backward"]
+    # On a GPU torch computes gradients in a thread of its own, where calls are not caught.
+    backward = ["attention_backward"] if q.is_cpu else []
+    assert [c["operation"] for c in told.calls] == ["attention", *backward]
     assert (kiln.softmax(x, out=out) == np.float32(1 / 72)).all()
 
 
