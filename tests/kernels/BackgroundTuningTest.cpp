@@ -54,7 +54,7 @@ protected:
   }
   /// What `kiln` does after it has said its process, its niceness and its words.
   void script(const std::string &rest) {
-    std::ofstream(path("kiln")) << "#!/bin/sh\necho \"$$ $(sleep 0.2; nice) $*\" >> " << path("begun") << "\n"
+    std::ofstream(path("kiln")) << "#!/bin/sh\nsleep 0.2\necho \"$$ $(nice) $*\" >> " << path("begun") << "\n"
                                 << rest << "\n";
     ASSERT_EQ(::chmod(path("kiln").c_str(), 0700), 0);
   }
