@@ -70,11 +70,6 @@ static std::vector<std::unique_ptr<cache::Layer>> openLayers(const Knobs &knobs,
   return out;
 }
 
-/// Configurations of a sweep in the background.
-static std::uint64_t budgetOf(const Knobs &knobs) {
-  return static_cast<std::uint64_t>(knobs.tuneBackground);
-}
-
 JitService::JitService(Device &device, JitOptions given, Log logValue, std::string target,
                        const std::string &cacheFolder)
     : device(device), options(std::move(given)), log(std::move(logValue)), codeTarget(std::move(target)),
@@ -86,7 +81,8 @@ JitService::JitService(Device &device, JitOptions given, Log logValue, std::stri
       disk(openCache(cacheFolder, options.knobs.cacheMaxBytes, log)), layers(openLayers(options.knobs, log)),
       hashes(openMemo(disk, log)),
       assembler(device.info(), AssemblerSearch{options.knobs.nvJitLink, options.knobs.ptxas}),
-      compiler(options.compiler), generation(options.knobs.tuned && disk && budgetOf(options.knobs) ? 1 : 0),
+      compiler(options.compiler),
+      generation(options.knobs.tuned && disk && options.knobs.tuneBackground != knob::Number() ? 1 : 0),
       queue(std::make_unique<CompileQueue>(options.backgroundThreads)), tuner(generation ? makeTuner() : nullptr) {}
 
 Status JitService::afterFork() const {

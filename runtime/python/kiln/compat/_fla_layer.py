@@ -10,6 +10,8 @@ an RMS norm, or before the norm.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.nn import functional as F
 
@@ -46,10 +48,31 @@ def fused_k_rwkv7(k, a, ka, cu_seqlens=None, cu_seqlens_cpu=None):
     return k.addcmul(k * (a - 1), ka.to(k.dtype))
 
 
+class _Normed(torch.autograd.Function):
+    """Nothing but x is kept for the gradient."""
+
+    @staticmethod
+    def forward(x: torch.Tensor, eps: float, dtype: torch.dtype) -> torch.Tensor:
+        f = x.float()
+        return (f * torch.rsqrt(f.square().sum(-1, keepdim=True) + eps)).to(dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        x, ctx.eps, _ = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        (x,) = ctx.saved_tensors
+        f, d = x.float(), gradient.float()
+        factor = torch.rsqrt(f.square().sum(-1, keepdim=True) + ctx.eps)
+        y = f * factor
+        return (factor * (d - y * (d * y).sum(-1, keepdim=True))).to(x.dtype), None, None
+
+
 def l2norm(x, eps=1e-6, output_dtype=None):
     """x / |x| along the last dimension."""
-    f = x.float()
-    return (f * torch.rsqrt(f.square().sum(-1, keepdim=True) + eps)).to(output_dtype or x.dtype)
+    return _Normed.apply(x, eps, output_dtype or x.dtype)
 
 
 def gate_output_correction(o, r, k, r_k, v, g):

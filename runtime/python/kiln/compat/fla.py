@@ -47,27 +47,6 @@ __all__ = [
 ]
 
 
-class _Normed(torch.autograd.Function):
-    """x / |x| along the last dimension, as FLA's l2norm; nothing but x is kept for the gradient."""
-
-    @staticmethod
-    def forward(x: torch.Tensor) -> torch.Tensor:
-        f = x.float()
-        return (f * torch.rsqrt(f.square().sum(-1, keepdim=True) + 1e-6)).to(x.dtype)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        (x,) = ctx.saved_tensors
-        f, d = x.float(), gradient.float()
-        factor = torch.rsqrt(f.square().sum(-1, keepdim=True) + 1e-6)
-        y = f * factor
-        return (factor * (d - y * (d * y).sum(-1, keepdim=True))).to(x.dtype)
-
-
 def _alike(*tensors: torch.Tensor) -> list[torch.Tensor]:
     dtype = dtype_of(tensors[0])
     return [t.to(dtype) for t in tensors]
@@ -79,7 +58,7 @@ def _queries_and_keys(
     """q, k, v of one type, with as many heads of q and k as of v (grouped values)."""
     q, k, v = _alike(q, k, v)
     if normed:
-        q, k = _Normed.apply(q), _Normed.apply(k)
+        q, k = _fla_layer.l2norm(q), _fla_layer.l2norm(k)
     heads, wanted = q.shape[2], v.shape[2]
     if heads != wanted and heads and wanted % heads == 0:
         q, k = (t.repeat_interleave(wanted // heads, 2) for t in (q, k))
