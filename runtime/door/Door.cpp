@@ -4,6 +4,7 @@
 #include "runtime/door/DoorCall.h"
 #include "runtime/door/DoorDevices.h"
 #include "runtime/door/DoorKernel.h"
+#include "runtime/door/TorchOperation.h"
 
 #include <exception>
 
@@ -168,6 +169,27 @@ KILN_DOOR_EXPORT __tvm_ffi_kiln_bind(void *, const kiln::door::FfiValue *argumen
                      if (!TVMFFIFunctionCreate || TVMFFIFunctionCreate(bound.get(), run, remove, &result->object) != 0)
                        return {"InternalError", "kiln: tvm-ffi made no function of the call"};
                      (void)bound.release();
+                     return {};
+                   });
+}
+
+/// (operation, name in the namespace kiln of torch, key, inputs, options, outputs: TorchOperation.h): whether it is
+/// done
+KILN_DOOR_EXPORT __tvm_ffi_kiln_torch_implement(void *, const kiln::door::FfiValue *arguments, std::int32_t count,
+                                                kiln::door::FfiValue *result) {
+  using namespace kiln::door;
+  return aboutCall("torch_implement", arguments, count,
+                   [&](const kiln::kernels::Family &family, std::span<const FfiValue> call) -> Failure {
+                     std::string_view texts[5];
+                     for (std::size_t i = 0; i < std::size(texts); ++i)
+                       if (call.size() != std::size(texts) || !textOf(call[i], texts[i]))
+                         return {"TypeError", "torch_implement: arguments 1 to 5 are no texts", "give texts"};
+                     bool isDone = false;
+                     if (Failure f = implementInTorch(family, std::string(texts[0]), std::string(texts[1]),
+                                                      {texts[2], texts[3], texts[4]}, isDone);
+                         !f.kind.empty())
+                       return f;
+                     *result = {ffiFlag, 0, {isDone}};
                      return {};
                    });
 }

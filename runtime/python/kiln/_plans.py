@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -37,7 +38,12 @@ def _caught() -> Iterator[list[tuple[Operation, tuple[Any, ...]]]]:
 
         return call
 
-    with _one_at_a_time:
+    in_python: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if "torch" in sys.modules:  # as whoever calls kiln.torch has it
+        from kiln.torch._operation import InPython
+
+        in_python = InPython()
+    with _one_at_a_time, in_python:
         functions = {o.name: o.function for o in library().operations.values()}
         try:
             for operation in library().operations.values():

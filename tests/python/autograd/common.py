@@ -3,6 +3,7 @@
 import torch
 
 from kiln._library import library
+from kiln.torch._operation import InPython
 
 BF16 = torch.bfloat16
 
@@ -113,14 +114,16 @@ class Counted:
 
     def __enter__(self):
         self.calls, self.table = 0, library().operations["attention"]
-        self.function = self.table.function
+        self.function, self.mode = self.table.function, InPython()
 
         def function(*arguments):
             self.calls += 1
             return self.function(*arguments)
 
         self.table.replace(function)
+        self.mode.__enter__()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *error):
+        self.mode.__exit__(*error)
         self.table.replace(self.function)

@@ -1,6 +1,11 @@
 """Tensors that look like others and hold something else: each is refused by name, or comes out
 right."""
 
+import os
+import subprocess
+import sys
+import warnings
+
 import pytest
 import torch
 from common import normal
@@ -8,6 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import kiln
 import kiln.torch as kt
+from kiln.torch import _operation
 
 X = torch.randn(4, 32)
 
@@ -117,13 +123,56 @@ def test_parameters_and_leaves_pass():
     assert torch.equal(kt.softmax(X[:, ::2].T), kt.softmax(X[:, ::2].T.contiguous()))
 
 
-@pytest.mark.skipif(torch.get_default_device().type != "cpu", reason="a GPU is no emulator")
-def test_the_emulator_is_named_once_when_it_is_slow(monkeypatch):
-    from kiln.torch import _operation
+SLOW = """
+import torch, warnings, kiln.torch
+warnings.simplefilter("always")
+for rows in (4, 30000, 30000):
+    with warnings.catch_warnings(record=True) as told:
+        kiln.torch.softmax(torch.randn(rows, 1024, device='cpu'))
+    print([str(w.message) for w in told])
+"""
 
+
+def test_the_emulator_is_named_once_when_it_is_slow():
+    told = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True)
+    first, slow, again = told.stdout.splitlines()
+    assert (first, again) == ("[]", "[]"), told.stderr
+    assert "kiln::softmax took " in slow, told.stderr
+
+
+def test_the_emulator_is_named_once_by_operations_in_python(monkeypatch):
     monkeypatch.setattr(_operation, "_SLOW", 0.0)
-    with pytest.warns(UserWarning, match="kiln::softmax took .* emulator"):
-        kt.softmax(X)
-    with pytest.MonkeyPatch.context(), __import__("warnings").catch_warnings():
-        __import__("warnings").simplefilter("error")
-        kt.softmax(X)
+    with _operation.InPython():
+        with pytest.warns(UserWarning, match="kiln::softmax took .* emulator"):
+            kt.softmax(X.cpu())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kt.softmax(X.cpu())
+
+
+OTHER_PATH = """
+import sys, torch, kiln.torch
+x = torch.randn(4, 32, requires_grad=True)
+y = kiln.torch.softmax(x)
+(gradient,) = torch.autograd.grad(y.sum(), x)
+assert torch.allclose(y, x.softmax(-1), atol=1e-6) and gradient.abs().max() < 1e-6
+from kiln._library import library
+library().operations["softmax"].replace(lambda *_: print("in Python"))
+kiln.torch.softmax(x.detach())
+"""
+
+
+def test_operations_run_in_python_where_torch_is_older():
+    """As with a torch that has not the functions that libkiln needs."""
+    environment = {**os.environ, "KILN_TORCH_PYTHON": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", OTHER_PATH], env=environment, capture_output=True, text=True
+    )
+    assert ran.stdout == "in Python\n", ran.stderr
+
+
+def test_an_operation_called_past_the_functions_names_the_error_and_its_kind():
+    with pytest.raises(RuntimeError, match="^kiln.ValueError: softmax: argument 'x' has dtype"):
+        torch.ops.kiln.softmax(X.long())
+    with pytest.raises(ValueError, match="^softmax: argument 'x' has dtype"):
+        kt.softmax(X.long())

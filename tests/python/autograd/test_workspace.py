@@ -1,4 +1,5 @@
-"""Workspaces from torch.  Without a GPU the library is made to want them; the calls are real."""
+"""Workspaces from torch, of operations in Python.  Without a GPU the library is made to want them;
+the calls are real.  tests/door has those of libkiln's own operations of torch."""
 
 import pytest
 import torch
@@ -7,6 +8,7 @@ from common import normal
 import kiln.torch as kt
 from kiln._library import library
 from kiln.torch import _workspace
+from kiln.torch._operation import InPython
 from kiln.torch.attention import _forward
 from kiln.torch.rows import _softmax
 
@@ -51,7 +53,8 @@ def wanted(monkeypatch):
         table.replace(wrap(table, function))
         monkeypatch.setattr(operation, "call", operation._call_on_gpu)
         monkeypatch.setattr(operation, "_workspaces", _workspace.Workspaces(table))
-    yield Wanted
+    with InPython():
+        yield Wanted
     for table, function in functions:
         table.replace(function)
 

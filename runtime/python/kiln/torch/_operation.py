@@ -9,9 +9,12 @@ It has no gradient: that is given by an autograd.Function around it (_gradients.
 way that costs least for each call (define and impl, not custom_op), and the one that works with
 torch.compile, export, checkpointing and torch.func.
 
-A call is one pass through the dispatcher.  What depends on the operation alone is bound when it is
-made: a call moves its arguments by position, without dictionaries, and allocates the outputs that
-it has and nothing else (tests/python/autograd/test_host_time.py counts).
+A call is one pass through the dispatcher, into libkiln (runtime/door/TorchOperation.h), which makes
+the outputs and runs no Python.  There is an implementation in Python, too: for a torch without the
+functions that libkiln needs, for KILN_TORCH_PYTHON=1, and in the mode InPython, where calls are
+looked at.  What depends on the operation alone is bound when it is made: a call moves its arguments
+by position, without dictionaries, and allocates the outputs that it has and nothing else
+(tests/python/autograd/test_host_time.py counts).
 
 Not handled here: views that are to be negated or conjugated, which torch's dispatcher resolves
 before it calls the implementation; tensors without memory (fake ones, wrapper subclasses), which
@@ -20,26 +23,43 @@ libkiln refuses by name.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import operator
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from kiln import errors
 from kiln._library import Operation, library
 from kiln.torch._workspace import Workspaces
 
-__all__ = ["NAMESPACE", "Rule", "TorchOperation", "empty_like", "of_arguments"]
+__all__ = [
+    "InPython",
+    "NAMESPACE",
+    "Rule",
+    "TorchOperation",
+    "empty_like",
+    "implement",
+    "invoking",
+    "of_arguments",
+    "picker",
+]
 
 NAMESPACE = torch.library.Library("kiln", "DEF")
 _TYPES = {"flag": "bool", "whole": "int", "float": "float", "choice": "str", "text": "str"}
 _SLOW = 1.0  # seconds of a call on the emulator after which the user is told what it is
 
+#: What runs an operation in Python, by its overload.
+_in_python: dict[Any, Callable[..., Any]] = {}
+
 #: Makes an output of a call from the arguments that its parameters name; a fake tensor for fake
-#: ones.
+#: ones.  Its attribute `fills`: elements that the call leaves alone are 0.
 Rule = Callable[..., torch.Tensor]
 
 
@@ -54,7 +74,7 @@ def _warn_of_emulator(name: str, seconds: float) -> None:
         )
 
 
-def _picker(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+def picker(places: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """Takes the values of these places out of a tuple, in C."""
     if len(places) > 1:
         return operator.itemgetter(*places)
@@ -78,6 +98,57 @@ def empty_like(name: str) -> Rule:
         return torch.empty_like(x, memory_format=torch.contiguous_format)
 
     return of_arguments(rule, x=name)
+
+
+class InPython(TorchDispatchMode):
+    """In it Kiln's operations run in Python, by the functions of kiln._library's table."""
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        return _in_python.get(function, function)(*args, **(kwargs or {}))
+
+
+def _as_raised(error: RuntimeError) -> Exception:
+    """libkiln's error, which torch's dispatcher hands on as a RuntimeError with the kind before the
+    message."""
+    kind, _, message = str(error).partition(": ")
+    if not kind.startswith("kiln."):
+        return error
+    kind = kind.removeprefix("kiln.")
+    if kind == "OutOfMemoryError":
+        return torch.OutOfMemoryError(message)
+    return (errors.KINDS.get(kind) or getattr(builtins, kind, errors.KilnError))(message)
+
+
+def invoking(overload: Callable[..., Any]) -> Callable[..., Any]:
+    """The overload, with errors of their own classes."""
+
+    def invoke(*values: Any) -> Any:
+        try:
+            return overload(*values)
+        except RuntimeError as error:
+            raise _as_raised(error) from None
+
+    return invoke
+
+
+def implement(
+    name: str, table: Operation, inputs: str, options: str, outputs: str, run: Callable[..., Any]
+) -> Any:
+    """Implements a schema of NAMESPACE by libkiln's operation; returns the overload.
+
+    inputs, options, outputs: as of runtime/door/TorchOperation.h.  run: the same in Python.
+    """
+    native = library().function("torch_implement")
+    if os.environ.get("KILN_TORCH_PYTHON") == "1":
+        native = None
+    for key in ("CPU", "CUDA"):
+        if native is None or not native(table.name, name, key, inputs, options, outputs):
+            NAMESPACE.impl(name, run, key)
+    overload = getattr(torch.ops.kiln, name).default
+    _in_python[overload] = run
+    return overload
 
 
 class TorchOperation:
@@ -114,7 +185,7 @@ class TorchOperation:
         places = [0] * positions["workspace"]
         for at, n in enumerate((*self.arguments, *self.outputs)):
             places[positions[n]] = 1 + at
-        self._arrange = _picker(places)
+        self._arrange = picker(places)
         self._workspaces = Workspaces(self.table)
         written = [f"Tensor{'?' * i.endswith('?')} {n}" for i, n in zip(inputs, self.inputs)]
         written += [f"{_TYPES[self.table.option[o].kind]}? {o}" for o in options]
@@ -122,14 +193,21 @@ class TorchOperation:
         NAMESPACE.define(
             f"{self.name}({', '.join(written)}) -> {results if self._single else f'({results})'}"
         )
-        for key in ("CPU", "CUDA"):
-            NAMESPACE.impl(self.name, self._run, key)
         torch.library.register_fake(f"kiln::{self.name}", self._fake, lib=NAMESPACE)
-        self.overload = getattr(torch.ops.kiln, self.name).default
+        filled = [n + "*" * getattr(rules[n], "fills", False) for n in self.outputs]
+        self.overload = implement(
+            self.name,
+            self.table,
+            " ".join(inputs),
+            " ".join(options),
+            " ".join(filled),
+            self._run,
+        )
+        self.invoke = invoking(self.overload)
 
     def _maker(self, rule: Rule) -> tuple[Rule, Callable[[tuple[Any, ...]], tuple[Any, ...]]]:
         names = inspect.signature(rule).parameters
-        return rule, _picker([self.arguments.index(n) for n in names])
+        return rule, picker([self.arguments.index(n) for n in names])
 
     def _new(self, values: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
         return tuple([rule(*pick(values)) for rule, pick in self._makers])
@@ -203,4 +281,4 @@ class TorchOperation:
     def __call__(self, values: dict[str, Any]) -> Any:
         """The call through torch's dispatcher, arguments by name; those that are left out are
         None."""
-        return self.overload(*[values.get(name) for name in self.arguments])
+        return self.invoke(*[values.get(name) for name in self.arguments])

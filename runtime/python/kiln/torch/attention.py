@@ -42,6 +42,7 @@ def _gradient_of_rows(name: str) -> Rule:
         # Rows of no sequence are left alone by the kernel: they have no part in the loss.
         return torch.zeros_like(x, memory_format=torch.contiguous_format)
 
+    rule.fills = True  # type: ignore[attr-defined]
     return of_arguments(rule, x=name)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from kiln._library import library
-from kiln.torch._operation import _TYPES, NAMESPACE, _warn_of_emulator
+from kiln.torch._operation import _TYPES, NAMESPACE, _warn_of_emulator, implement, invoking
 from kiln.torch._workspace import Workspaces
 
 __all__ = ["attention_decode"]
@@ -67,10 +67,13 @@ class _Decode:
             f"{_TYPES[_TABLE.option[o].kind]}? {o}" for o in options
         ]
         NAMESPACE.define(f"{name}({', '.join(words)}) -> (Tensor, Tensor)")
-        for key in ("CPU", "CUDA"):
-            NAMESPACE.impl(name, self._run, key)
         torch.library.register_fake(f"kiln::{name}", self._fake, lib=NAMESPACE)
-        self.overload = getattr(torch.ops.kiln, name).default
+        marks = [n + "!" * (n not in _COPIED) + "?" * p.optional for n, p in inputs.items()]
+        outputs = ["o", "lse"] + [f"{n}_after={n}" for n in _CACHES if appends]
+        overload = implement(
+            name, _TABLE, " ".join(marks), " ".join(options), " ".join(outputs), self._run
+        )
+        self.invoke = invoking(overload)
 
     def _fake(self, q: Any, k_cache: Any, v_cache: Any, *values: Any) -> Any:
         return _new_outputs(q, v_cache)
@@ -183,7 +186,7 @@ def attention_decode(
                 )
     operation = _append if any(named[name] is not None for name in _NEW) else _read
     if out is None:
-        o, lse = operation.overload(*[named[name] for name in operation.arguments])
+        o, lse = operation.invoke(*[named[name] for name in operation.arguments])
     else:
         o, lse = out, _new_outputs(q, v_cache)[1]
         operation.call(tuple(named[name] for name in operation.arguments), o, lse)

@@ -50,7 +50,7 @@ class _Matmul(torch.autograd.Function):
     def forward(
         a: Any, b: Any, bias: Any, scale: Any, precision: Any, out_dtype: Any, ta: bool, tb: bool
     ) -> Any:
-        return _forward.overload(a, b, bias, scale, None, precision, out_dtype, ta, tb)
+        return _forward.invoke(a, b, bias, scale, None, precision, out_dtype, ta, tb)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -70,7 +70,7 @@ class _Matmul(torch.autograd.Function):
                 torch.is_grad_enabled() and not torch.compiler.is_compiling()
             ):  # of a second derivative
                 return _apply(x, y, None, scale, precision, None, tx, ty)
-            return _forward.overload(x, y, None, scale, None, precision, None, tx, ty)
+            return _forward.invoke(x, y, None, scale, None, precision, None, tx, ty)
 
         da = db = dbias = None
         if ctx.needs_input_grad[0]:
@@ -122,7 +122,7 @@ def matmul(
                 )
             return _apply(a, b, bias, scale, precision, name, transpose_a, transpose_b)
     values = (a, b, bias, scale, activation, precision, name, transpose_a, transpose_b)
-    return _forward.overload(*values) if out is None else _forward.into(values, out=out)[0]
+    return _forward.invoke(*values) if out is None else _forward.into(values, out=out)[0]
 
 
 def _name_of(dtype: torch.dtype) -> str:

@@ -23,7 +23,7 @@ _layer_norm = TorchOperation("layer_norm", ("x", "weight?", "bias?"), ("eps",), 
 class _Softmax(torch.autograd.Function):
     @staticmethod
     def forward(x: Any) -> Any:
-        return _softmax.overload(x)
+        return _softmax.invoke(x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -39,7 +39,7 @@ class _Softmax(torch.autograd.Function):
 class _LayerNorm(torch.autograd.Function):
     @staticmethod
     def forward(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
-        return _layer_norm.overload(x, weight, bias, eps)
+        return _layer_norm.invoke(x, weight, bias, eps)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -84,7 +84,7 @@ def softmax(x: torch.Tensor, *, out: torch.Tensor | None = None) -> torch.Tensor
     if out is not None:
         return _softmax.into((x,), out=out)[0]
     rows = x if x.dim() in (1, 2) else x.reshape(-1, x.shape[-1])
-    p = _apply_softmax(rows) if _wants_gradient(x) else _softmax.overload(rows)
+    p = _apply_softmax(rows) if _wants_gradient(x) else _softmax.invoke(rows)
     return p.reshape(x.shape)
 
 
@@ -105,5 +105,5 @@ def layer_norm(
     if out is not None:
         return _layer_norm.into((x, weight, bias, eps), out=out)[0]
     rows = x if x.dim() in (1, 2) else x.reshape(-1, x.shape[-1])
-    apply = _apply_layer_norm if _wants_gradient(x, weight, bias) else _layer_norm.overload
+    apply = _apply_layer_norm if _wants_gradient(x, weight, bias) else _layer_norm.invoke
     return apply(rows, weight, bias, eps).reshape(x.shape)
