@@ -59,8 +59,8 @@ def matmul(grad):
     return lambda: kt.matmul(a, a)
 
 
-#: Of a call: functions of Python without and with gradients, outputs.
-COSTS = {attention: (6, 13, 2), rwkv7: (6, 13, 1), matmul: (4, 11, 1)}
+#: Of a call: functions of Python without and with gradients.
+COSTS = {attention: (3, 12), rwkv7: (4, 12), matmul: (4, 11)}
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_warm_call(call, grad):
     run()
     with Counts() as counts:
         run()
-    plain, with_gradient, _ = COSTS[call]
+    plain, with_gradient = COSTS[call]
     assert len(counts.python) <= (with_gradient if grad else plain), counts.python
     # libkiln makes the outputs; Python is not entered again from the dispatcher.
     assert (counts.library, counts.made) == (0, 0)
@@ -95,7 +95,8 @@ def test_a_warm_call_in_python(call, grad):
         run()
         with Counts() as counts:
             run()
-    assert (counts.library, counts.made) == (1, COSTS[call][2])
+    # Attention's second output is for its gradient.
+    assert (counts.library, counts.made) == (1, 2 if grad and call is attention else 1)
     # Nothing asks libkiln for shapes, reads signatures or makes types again.
     assert not {"signature", "bind", "loads"} & set(counts.c)
 
@@ -133,4 +134,6 @@ def test_one_operation_of_torch_a_call(grad):
     call = attention(grad)
     with Operations() as mode:
         call()
-    assert [n for n in mode.names if n != "aten::detach"] == ["kiln::attention_with_lse"]
+    assert [n for n in mode.names if n != "aten::detach"] == [
+        "kiln::attention_with_lse" if grad else "kiln::attention"
+    ]

@@ -135,9 +135,10 @@ for rows in (4, 30000, 30000):
 
 def test_the_emulator_is_named_once_when_it_is_slow():
     told = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True)
-    first, slow, again = told.stdout.splitlines()
-    assert (first, again) == ("[]", "[]"), told.stderr
-    assert "kiln::softmax took " in slow, told.stderr
+    # Some versions of torch write what is no error of Python's to stderr.
+    assert (told.stdout + told.stderr).count("kiln::softmax took ") == 1, told
+    first, _, again = told.stdout.splitlines()
+    assert (first, again) == ("[]", "[]"), told
 
 
 def test_the_emulator_is_named_once_by_operations_in_python(monkeypatch):

@@ -9,7 +9,7 @@ import kiln.torch as kt
 from kiln._library import library
 from kiln.torch import _workspace
 from kiln.torch._operation import InPython
-from kiln.torch.attention import _forward
+from kiln.torch.attention import _alone
 from kiln.torch.rows import _softmax
 
 
@@ -48,8 +48,8 @@ def wanted(monkeypatch):
         return call
 
     monkeypatch.setattr(_workspace, "library", Library)
-    functions = [(o.table, o.table.function) for o in (_forward, _softmax)]
-    for operation, (table, function) in zip((_forward, _softmax), functions):
+    functions = [(o.table, o.table.function) for o in (_alone, _softmax)]
+    for operation, (table, function) in zip((_alone, _softmax), functions):
         table.replace(wrap(table, function))
         monkeypatch.setattr(operation, "call", operation._call_on_gpu)
         monkeypatch.setattr(operation, "_workspaces", _workspace.Workspaces(table))

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from kiln import _gradient_names
-from kiln.torch._operation import TorchOperation, picker
+from kiln.torch._operation import TorchOperation, as_raised, picker
 
 __all__ = ["Differentiable", "applier", "cast_for_autocast"]
 
@@ -96,16 +96,30 @@ class Differentiable:
         self._forward_options = len(forward.options)
         self._apply = applier(_function_of(self))
 
-    def run(self, tensors: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+    def run(
+        self,
+        tensors: tuple[Any, ...],
+        options: tuple[Any, ...],
+        alone: TorchOperation | None = None,
+    ) -> Any:
         """The call.  tensors: as forward.inputs; options: as forward.options and `of_backward`.
 
-        A Function costs time, so it is left out where no gradient is wanted."""
-        tensors = cast_for_autocast(tensors, self._cast)
+        alone: the operation of the first output and no other.  If it is given, that is the result;
+        and it serves where no gradient is wanted.
+        A Function costs time, so it is left out there.
+        """
+        if torch.is_autocast_enabled("cuda" if getattr(tensors[0], "is_cuda", False) else "cpu"):
+            tensors = cast_for_autocast(tensors, self._cast)
         if torch.is_grad_enabled():
             for tensor in tensors:
                 if tensor is not None and getattr(tensor, "requires_grad", False):
-                    return self._with_gradient(tensors, options)
-        return self.forward.invoke(*tensors, *options[: self._forward_options])
+                    results = self._with_gradient(tensors, options)
+                    return results[0] if alone else results
+        overload = (alone or self.forward).overload
+        try:  # as `invoke`, without its frame
+            return overload(*tensors, *options[: self._forward_options])
+        except RuntimeError as error:
+            raise as_raised(error) from None
 
     def _with_gradient(self, tensors: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
         given = len(tensors)

@@ -44,6 +44,7 @@ __all__ = [
     "NAMESPACE",
     "Rule",
     "TorchOperation",
+    "as_raised",
     "empty_like",
     "implement",
     "invoking",
@@ -109,7 +110,7 @@ class InPython(TorchDispatchMode):
         return _in_python.get(function, function)(*args, **(kwargs or {}))
 
 
-def _as_raised(error: RuntimeError) -> Exception:
+def as_raised(error: RuntimeError) -> Exception:
     """libkiln's error, which torch's dispatcher hands on as a RuntimeError with the kind before the
     message."""
     kind, _, message = str(error).partition(": ")
@@ -128,7 +129,7 @@ def invoking(overload: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return overload(*values)
         except RuntimeError as error:
-            raise _as_raised(error) from None
+            raise as_raised(error) from None
 
     return invoke
 

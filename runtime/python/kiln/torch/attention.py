@@ -46,12 +46,15 @@ def _gradient_of_rows(name: str) -> Rule:
     return of_arguments(rule, x=name)
 
 
-_forward = TorchOperation(
-    "attention",
-    ("q", "k", "v", *_BIASES, *_TABLES, *_SCALES),
-    _OPTIONS,
-    {"o": _new_o, "lse": _new_lse},
-    with_outputs=("lse",),
+_alone, _forward = (
+    TorchOperation(
+        "attention",
+        ("q", "k", "v", *_BIASES, *_TABLES, *_SCALES),
+        _OPTIONS,
+        {"o": _new_o, "lse": _new_lse},
+        with_outputs=extra,
+    )
+    for extra in ((), ("lse",))
 )
 _backward = {
     extra: TorchOperation(
@@ -69,13 +72,10 @@ _attention = Differentiable(
 )
 
 
-def _run(
-    tensors: tuple[Any, ...], options: tuple[Any, ...], return_lse: bool, out: torch.Tensor | None
+def _into(
+    out: torch.Tensor, tensors: tuple[Any, ...], options: tuple[Any, ...], return_lse: bool
 ) -> Any:
-    if out is None:
-        results = _attention.run(tensors, options)
-    else:
-        results = _forward.into((*tensors, *options[: len(_OPTIONS)]), o=out)
+    results = _forward.into((*tensors, *options[: len(_OPTIONS)]), o=out)
     return results if return_lse else results[0]
 
 
@@ -119,12 +119,11 @@ def attention(
     Raises ValueError for shapes and types that do not fit, NotImplementedError for what no kernel
     does.
     """
-    return _run(
-        (q, k, v, sink, alibi, bias, None, None, None, None, q_descale, k_descale, v_descale),
-        (causal, alignment, window[0], window[1], softcap, scale, deterministic),
-        return_lse,
-        out,
-    )
+    tensors = (q, k, v, sink, alibi, bias, *(None,) * 4, q_descale, k_descale, v_descale)
+    options = (causal, alignment, window[0], window[1], softcap, scale, deterministic)
+    if out is not None:
+        return _into(out, tensors, options, return_lse)
+    return _attention.run(tensors, options, None if return_lse else _alone)
 
 
 def attention_varlen(
@@ -160,9 +159,8 @@ def attention_varlen(
     Returns o, [Tq, H, Dv]; with return_lse also lse, [H, Tq], f32.  The rest is as of attention.
     """
     tables = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
-    return _run(
-        (q, k, v, sink, alibi, None, *tables, None, None, None),
-        (causal, alignment, window[0], window[1], softcap, scale, deterministic),
-        return_lse,
-        out,
-    )
+    tensors = (q, k, v, sink, alibi, None, *tables, None, None, None)
+    options = (causal, alignment, window[0], window[1], softcap, scale, deterministic)
+    if out is not None:
+        return _into(out, tensors, options, return_lse)
+    return _attention.run(tensors, options, None if return_lse else _alone)
