@@ -14,7 +14,7 @@ class Benchmark:
     group: str
     row: str  # benchmarks of one row differ in their part
     part: str  # "" where a row has one benchmark
-    unit: str  # GB/s, TFLOP/s or ms
+    unit: str  # GB/s, TFLOP/s, ms or us
     work: float  # bytes or floating-point operations of one call; 0 for ms
     kiln: list  # the words after `kiln COMMAND`
     peers: list = field(default_factory=list)  # names of functions of bench_peers.py
@@ -232,4 +232,19 @@ def searches():
         yield Benchmark(f"sweep-{name}", HOST, what, part, unit, 0, [], measure="figure", command="", modelled=False)
 
 
-ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences(), *first_calls(), *sweeps(), *searches()]
+def calls():
+    """What record_calls.py times: the host's part of a call, launch included."""
+    tensor = "B1 S64 H2 D64"
+    for name, what, part in (("operation", "an operation in Python that does nothing", ""),
+                             ("softmax", "softmax f32, 64 x 256", ""),
+                             ("attention-plain", f"attention bf16, {tensor}", "without gradients"),
+                             ("attention-taped", f"attention bf16, {tensor}", "with"),
+                             ("attention-backward", f"attention bf16, {tensor}", "and the backward call"),
+                             ("rwkv7-plain", f"RWKV7 bf16, {tensor}", "without gradients"),
+                             ("rwkv7-backward", f"RWKV7 bf16, {tensor}", "with, and the backward call")):
+        yield Benchmark(f"call-{name}", "Host time of calls from PyTorch", what, part, "us", 0, [""], command="",
+                        modelled=False)
+
+
+ALL = [*memory(), *products(), *gradients(), *documents(), *decoding(), *recurrences(), *first_calls(), *sweeps(), *searches(),
+       *calls()]

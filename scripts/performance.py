@@ -16,13 +16,13 @@ from benchmarks import ALL
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/performance.md"
 README = ROOT / "README.md"
-MOST_LINES = 90
+MOST_LINES = 102
 HEAD = """# Performance
 
 Made by `scripts/performance.py` from the records in [docs/records](records); do not edit. A row is a benchmark or more: Kiln and its peers in one run, medians of batches between two events.
-Higher is better for GB/s and TFLOP/s, lower for ms; of decoding k, v, q and o count. `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
+Higher is better for GB/s and TFLOP/s, lower for ms and us; of decoding k, v, q and o count. `x` is how many times as fast as the best peer Kiln is. What was tried, and what did not help: [the diary](lab/2026-11.md).
 
-A row again, with its peers (they need PyTorch, and flash-linear-attention for recurrences), but for the last rows, which `scripts/record_sweeps.py` counts:
+A row again, with its peers (they need PyTorch, and flash-linear-attention for recurrences), but for the last rows, of `scripts/record_sweeps.py` and `scripts/record_calls.py`:
 
     cmake --preset release && cmake --build --preset release --target kiln kiln-compiler
     python3 scripts/record_benchmarks.py build/release/bin/kiln record.json --only attention-128-causal
@@ -45,6 +45,8 @@ def newest():
 def figure(benchmark, milliseconds):
     if benchmark.unit in ("%", ""):
         return f"{milliseconds:g} {benchmark.unit}".strip()
+    if benchmark.unit == "us":
+        return f"{1000 * milliseconds:.1f}"
     if benchmark.unit == "ms":
         return f"{milliseconds:.3g}" if milliseconds < 1 else f"{milliseconds:.2f}"
     rate = benchmark.work / milliseconds / (1e6 if benchmark.unit == "GB/s" else 1e9)
