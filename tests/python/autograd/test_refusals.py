@@ -4,6 +4,7 @@ right."""
 import os
 import subprocess
 import sys
+import threading
 import warnings
 
 import pytest
@@ -177,3 +178,22 @@ def test_an_operation_called_past_the_functions_names_the_error_and_its_kind():
         torch.ops.kiln.softmax(X.long())
     with pytest.raises(ValueError, match="^softmax: argument 'x' has dtype"):
         kt.softmax(X.long())
+
+
+def test_threads_have_their_own_results_and_errors():
+    inputs = [torch.randn(4 + i, 32) for i in range(4)]
+    good = []
+
+    def work(start):
+        for i in range(start, start + 12):
+            x = inputs[i % 4]
+            good.append(torch.allclose(kt.softmax(x), x.softmax(-1), atol=1e-6))
+            with pytest.raises(ValueError, match="argument 'x' has dtype i64"):
+                kt.softmax(x.long())
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(good) == 48 and all(good)
