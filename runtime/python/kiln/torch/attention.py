@@ -75,7 +75,8 @@ _attention = Differentiable(
 def _into(
     out: torch.Tensor, tensors: tuple[Any, ...], options: tuple[Any, ...], return_lse: bool
 ) -> Any:
-    results = _forward.into((*tensors, *options[: len(_OPTIONS)]), o=out)
+    operation = _forward if return_lse else _alone
+    results = operation.into((*tensors, *options[: len(_OPTIONS)]), o=out)
     return results if return_lse else results[0]
 
 
