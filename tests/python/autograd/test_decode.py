@@ -90,7 +90,12 @@ def test_torch_finds_the_schema_right():
     named = {"q": q, "k_cache": caches[0], "v_cache": caches[1], "cache_seqlens": lengths}
     named |= {"k_new": new[0], "v_new": new[1], "causal": True}
     tests = ("test_schema", "test_faketensor", "test_aot_dispatch_static")
-    for operation in (torch.ops.kiln.attention_decode_append, torch.ops.kiln.attention_decode):
+    for operation in (
+        torch.ops.kiln.attention_decode_append,
+        torch.ops.kiln.attention_decode_append_with_lse,
+        torch.ops.kiln.attention_decode,
+        torch.ops.kiln.attention_decode_with_lse,
+    ):
         arguments = [a.name for a in operation.default._schema.arguments]
         torch.library.opcheck(
             operation.default, [named.get(name) for name in arguments], test_utils=tests

@@ -36,71 +36,91 @@ _COPIED = ("q", "k_new", "v_new")  # where the last dimension has another stride
 _EIGHTH = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
-def _new_outputs(q: torch.Tensor, v_cache: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _new_outputs(q: torch.Tensor, v_cache: torch.Tensor, with_lse: bool) -> list[torch.Tensor]:
     """o, [B, Sq, H, Dv], and lse, [B, H, Sq]."""
     dtype = torch.bfloat16 if q.dtype in _EIGHTH else q.dtype
-    o = q.new_empty((*q.shape[:-1], v_cache.shape[-1]), dtype=dtype)
-    return o, q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+    made = [q.new_empty((*q.shape[:-1], v_cache.shape[-1]), dtype=dtype)]
+    if with_lse:
+        made.append(q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32))
+    return made
+
+
+#: Of a call of attention_decode, as `given` there.
+_GIVEN = (*_TABLE.inputs, *_OPTIONS)
 
 
 class _Decode:
-    """One of the two operations.  Its arguments are those of libkiln's table, in its order; without
+    """One of the operations.  Its arguments are those of libkiln's table, in its order; without
     `appends` those of new rows are left out."""
 
-    def __init__(self, name: str, appends: bool) -> None:
-        self.name = name
+    def __init__(self, appends: bool, with_lse: bool) -> None:
+        self.name = "attention_decode" + "_append" * appends + "_with_lse" * with_lse
         inputs = {n: p for n, p in _TABLE.inputs.items() if appends or n not in _NEW}
         options = tuple(o for o in _OPTIONS if appends or o != "rotary_interleaved")
-        self.arguments = (*inputs, *options)
-        # (None, arguments, o, lse, caches) -> the arguments of libkiln's function
-        passed = [*self.arguments, "o", "lse"]
-        passed += [f"{n}_after" for n in _CACHES] if appends else []  # their new state: themselves
+        arguments = (*inputs, *options)
+        self._with_lse = with_lse
+        self._places = tuple([_GIVEN.index(n) for n in arguments])
+        # (None, arguments, outputs, caches) -> the arguments of libkiln's function
+        outputs = ["o"] + ["lse"] * with_lse
+        after = [f"{n}_after" for n in _CACHES] if appends else []  # their new state: themselves
         places = [0] * _TABLE.positions["workspace"]
-        for at, n in enumerate(passed):
+        for at, n in enumerate([*arguments, *outputs, *after]):
             places[_TABLE.positions[n]] = 1 + at
         self._arrange = operator.itemgetter(*places)
         self._workspaces = Workspaces(_TABLE)
-        self._copied = [self.arguments.index(n) for n in _COPIED if n in self.arguments]
+        self._copied = [arguments.index(n) for n in _COPIED if n in arguments]
         self._written = slice(1, 3 if appends else 1)  # of (q, k_cache, v_cache, ..)
         written = {"k_cache": "(a!)", "v_cache": "(b!)"} if appends else {}
         words = [f"Tensor{written.get(n, '')}{'?' * p.optional} {n}" for n, p in inputs.items()] + [
             f"{_TYPES[_TABLE.option[o].kind]}? {o}" for o in options
         ]
-        NAMESPACE.define(f"{name}({', '.join(words)}) -> (Tensor, Tensor)")
-        torch.library.register_fake(f"kiln::{name}", self._fake, lib=NAMESPACE)
+        results = "(Tensor, Tensor)" if with_lse else "Tensor"
+        NAMESPACE.define(f"{self.name}({', '.join(words)}) -> {results}")
+        torch.library.register_fake(f"kiln::{self.name}", self._fake, lib=NAMESPACE)
         marks = [n + "!" * (n not in _COPIED) + "?" * p.optional for n, p in inputs.items()]
-        outputs = ["o", "lse"] + [f"{n}_after={n}" for n in _CACHES if appends]
+        told = outputs + [f"{n}={cache}" for n, cache in zip(after, _CACHES)]
         overload = implement(
-            name, _TABLE, " ".join(marks), " ".join(options), " ".join(outputs), self._run
+            self.name, _TABLE, " ".join(marks), " ".join(options), " ".join(told), self._run
         )
         self.invoke = invoking(overload)
 
+    def pick(self, given: tuple[Any, ...]) -> list[Any]:
+        """Its arguments of those of `_GIVEN`, as Dynamo traces it."""
+        return [given[at] for at in self._places]
+
     def _fake(self, q: Any, k_cache: Any, v_cache: Any, *values: Any) -> Any:
-        return _new_outputs(q, v_cache)
+        made = _new_outputs(q, v_cache, self._with_lse)
+        return tuple(made) if self._with_lse else made[0]
 
     def _run(self, *values: Any) -> Any:
-        o, lse = _new_outputs(values[0], values[2])
-        self.call(values, o, lse)
-        return o, lse
+        made = _new_outputs(values[0], values[2], self._with_lse)
+        self.call(values, made)
+        return tuple(made) if self._with_lse else made[0]
 
-    def call(self, values: tuple[Any, ...], o: torch.Tensor, lse: torch.Tensor) -> None:
-        """Runs it into o and lse, past torch's dispatcher.  values: in the order of `arguments`."""
+    def call(self, values: tuple[Any, ...], outputs: list[torch.Tensor]) -> None:
+        """Runs it into its outputs, past torch's dispatcher.  values: in the order of its
+        arguments."""
         caches = values[self._written]
         for at in self._copied:
             tensor = values[at]
             if tensor is not None and tensor.stride(-1) != 1:
                 values = (*values[:at], tensor.contiguous(), *values[at + 1 :])
+        o = outputs[0]
         if not o.is_cpu:
             key = tuple([(v.shape, v.dtype) if isinstance(v, torch.Tensor) else v for v in values])
-            arguments = self._arrange((None, *values, o, lse, *caches))
+            arguments = self._arrange((None, *values, *outputs, *caches))
             return self._workspaces.call(arguments, key, o.device)
         begin = time.perf_counter()
-        _TABLE.function(*self._arrange((None, *values, o, lse, *caches)))
+        _TABLE.function(*self._arrange((None, *values, *outputs, *caches)))
         _warn_of_emulator(self.name, time.perf_counter() - begin)
 
 
-_read = _Decode("attention_decode", appends=False)
-_append = _Decode("attention_decode_append", appends=True)
+#: By whether new rows come, and whether lse is asked for.
+_OPERATIONS = {
+    (appends, with_lse): _Decode(appends, with_lse)
+    for appends in (False, True)
+    for with_lse in (False, True)
+}
 
 
 def attention_decode(
@@ -151,43 +171,28 @@ def attention_decode(
     Returns o, [B, Sq, H, Dv]; with return_lse also lse, [B, H, Sq], f32.  There is no gradient:
     raises RuntimeError where one is wanted, ValueError for shapes and types that do not fit.
     """
-    named = {
-        "q": q,
-        "k_cache": k_cache,
-        "v_cache": v_cache,
-        "cache_seqlens": cache_seqlens,
-        "k_new": k_new,
-        "v_new": v_new,
-        "rotary_cos": rotary_cos,
-        "rotary_sin": rotary_sin,
-        "page_table": page_table,
-        "cache_batch_idx": cache_batch_idx,
-        "leftpad_k": leftpad_k,
-        "sink": sink,
-        "alibi": alibi,
-        "q_descale": q_descale,
-        "k_descale": k_descale,
-        "v_descale": v_descale,
-        "causal": causal,
-        "window_left": window[0],
-        "window_right": window[1],
-        "softcap": softcap,
-        "scale": scale,
-        "rotary_interleaved": rotary_interleaved,
-        "max_keys": max_keys,
-        "splits": splits,
-    }
+    # In the order of _GIVEN.
+    tensors = (
+        *(q, k_cache, v_cache, cache_seqlens, k_new, v_new, rotary_cos, rotary_sin, page_table),
+        *(cache_batch_idx, leftpad_k, sink, alibi, q_descale, k_descale, v_descale),
+    )
+    options = (causal, window[0], window[1], softcap, scale, rotary_interleaved, max_keys, splits)
     if torch.is_grad_enabled():
-        for name, value in named.items():
-            if isinstance(value, torch.Tensor) and value.requires_grad:
-                raise RuntimeError(
-                    f"attention_decode: argument '{name}' requires a gradient, which this operation"
-                    " has not; call it under torch.no_grad(), or use attention"
-                )
-    operation = _append if any(named[name] is not None for name in _NEW) else _read
+        for value in tensors:
+            if value is not None and getattr(value, "requires_grad", False):
+                _refuse_gradient(tensors, value)
+    appends = not (k_new is v_new is rotary_cos is rotary_sin is None)
+    operation = _OPERATIONS[appends, return_lse]
     if out is None:
-        o, lse = operation.invoke(*[named[name] for name in operation.arguments])
-    else:
-        o, lse = out, _new_outputs(q, v_cache)[1]
-        operation.call(tuple(named[name] for name in operation.arguments), o, lse)
-    return (o, lse) if return_lse else o
+        return operation.invoke(*operation.pick((*tensors, *options)))
+    outputs = [out, *_new_outputs(q, v_cache, return_lse)[1:]]
+    operation.call(tuple(operation.pick((*tensors, *options))), outputs)
+    return tuple(outputs) if return_lse else out
+
+
+def _refuse_gradient(tensors: tuple[Any, ...], bad: torch.Tensor) -> None:
+    name = next(name for name, value in zip(_GIVEN, tensors) if value is bad)
+    raise RuntimeError(
+        f"attention_decode: argument '{name}' requires a gradient, which this operation has not;"
+        " call it under torch.no_grad(), or use attention"
+    )
