@@ -1,7 +1,7 @@
 # What `cmake --install` makes: one relocatable folder.
 #   bin/                 kiln, kiln-opt; with shared MLIR kiln-reduce, kiln-lsp-server
-#   lib/                 the runtime's and the kernels' archives; libkiln-compiler.so with its helper program next to it;
-#                        libkiln-redis.so, libkiln-mpi.so
+#   lib/                 the runtime's and the kernels' archives; libkiln.so, which has the commands of kiln; libkiln-compiler.so
+#                        with its helper program next to it; libkiln-redis.so, libkiln-mpi.so
 #   lib/cmake/Kiln/      find_package(Kiln)
 #   include/kiln/        the headers, under the names that they have in this repository ("kiln/Jit.h")
 # Programs take kiln::runtime, kiln::language and kiln::kernels, which need no LLVM; passes take kiln::compiler (component
@@ -54,6 +54,9 @@ foreach(library IN LISTS libraries)
 endforeach()
 install(EXPORT KilnTargets NAMESPACE kiln:: DESTINATION ${package})
 kiln_install_target(kiln RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET kiln-door) # which has the commands
+  kiln_install_target(kiln-door LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 
 if(TARGET kiln-redis)
   kiln_install_target(kiln-redis LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

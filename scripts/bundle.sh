@@ -35,8 +35,8 @@ mapfile -t programs < <(cmake --build build/bundle --target help |
   sed -nE 's/^(kiln|kiln-bench-[a-z0-9-]+|kiln-parity|kiln-numbers|kiln-(gpu|jit-gpu|kernel|parity|nvcc|wgmma)-tests): phony$/\1/p' |
   sort -u)
 [ ${#programs[@]} -gt 0 ] || { echo "bundle.sh: the preset bundle has no programs" >&2; exit 1; }
-# The compiler is opened at run time, next to the program that asks for it.
-programs+=(kiln-compile-helper libkiln-compiler.so libkiln-jit-fake-compiler.so)
+# kiln is in libkiln.so, next to it.  The compiler is opened at run time, next to the program that asks for it.
+programs+=(libkiln.so kiln-compile-helper libkiln-compiler.so libkiln-jit-fake-compiler.so)
 targets=("${programs[@]/#lib/}")
 cmake --build build/bundle -j "$jobs" --target "${targets[@]/%.so/}"
 
@@ -61,7 +61,7 @@ printf '%s\n' "$version" >"$root/VERSION"
 status=0
 for file in "$root"/bin/* "$root"/tests/kiln-*; do
   [ -f "$file" ] || continue
-  foreign=$(readelf -d "$file" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
+  foreign=$(readelf -d "$file" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' | grep -vE '^(libkiln\.so|libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
   if [ -n "$foreign" ]; then
     echo "bundle.sh: $(basename "$file") needs more than libc and libm: ${foreign//$'\n'/, }" >&2
     status=1

@@ -26,6 +26,9 @@ void addPackCommand(CLI::App &app, int &exitStatus);
 void addWarmCommand(CLI::App &app, int &exitStatus);
 void addDevicesCommand(CLI::App &app, int &exitStatus);
 
+/// All of them: what the program does.  It changes the process: signals, standard streams.
+int runCommandLine(int argc, char **argv);
+
 } // namespace kiln::tools
 
 #endif // KILN_RUNTIME_TOOLS_COMMANDS_H

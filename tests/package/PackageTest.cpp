@@ -121,7 +121,7 @@ TEST_F(PackageTest, ProgramsRunFromAnywhereAndNothingNamesTheBuild) {
       EXPECT_EQ(text.find(folder.path()), std::string::npos) << entry.path();
     }
   EXPECT_GT(files, 100u);
-  for (const char *program : {"/bin/kiln", "/lib/kiln-compile-helper"}) {
+  for (const char *program : {"/bin/kiln", "/lib/libkiln.so", "/lib/kiln-compile-helper"}) {
     const std::string needed = run("readelf -d " + prefix + program);
     for (const char *library : {"LLVM", "MLIR", "kiln-compiler", "cuda"})
       EXPECT_HAS_NOT(needed, library);

@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -41,6 +42,12 @@ def main() -> int:
         help="folder of the tests' virtual environment, which has uv",
     )
     parser.add_argument("--build", required=True, help="the build tree")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        metavar="MB",
+        help="the wheel may have that many MB at most (10^6 bytes)",
+    )
     args = parser.parse_args()
     made = subprocess.run(["bash", str(ROOT / "scripts" / "python_env.sh"), args.environment])
     if made.returncode:
@@ -85,7 +92,15 @@ def main() -> int:
         if told != f"kiln {version}":
             print(f"the command says '{told}', the package {version}", file=sys.stderr)
             return 1
-        print(f"{wheel.name}: {wheel.stat().st_size >> 20} MB, {told}")
+        size = wheel.stat().st_size / 1e6
+        print(f"{wheel.name}: {size:.1f} MB, {told}")
+        if args.limit and size > args.limit:
+            print(f"it may have {args.limit:g} MB; its largest files:", file=sys.stderr)
+            with zipfile.ZipFile(wheel) as archive:
+                files = sorted(archive.infolist(), key=lambda file: -file.compress_size)
+            for file in files[:5]:
+                print(f"  {file.compress_size / 1e6:.1f} MB {file.filename}", file=sys.stderr)
+            return 1
     return 0
 
 
