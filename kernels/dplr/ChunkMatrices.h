@@ -148,18 +148,18 @@ public:
   void write(const ChunkMatrices<T> &m) const {
     put(0, m.products.qk);
     if (reads(rule))
-      put(1, m.inverse), put(2, m.products.ak);
+      put(1, m.inverse);
     if (hasOwnB(rule))
-      put(3, m.products.qb);
+      put(2, m.products.ak), put(3, m.products.qb);
   }
-  /// Without the matrix that only the inverse needs.
+  /// Without those that only the inverse needs.
   ChunkMatrices<T> read() const {
     ChunkMatrices<T> out;
     out.products.qk = out.products.qb = get(0);
     if (reads(rule))
-      out.inverse = get(1), out.products.ak = get(2);
+      out.inverse = get(1);
     if (hasOwnB(rule))
-      out.products.qb = get(3);
+      out.products.ak = get(2), out.products.qb = get(3);
     return out;
   }
 
@@ -181,13 +181,10 @@ template <language::Element T> struct ChunkMap {
   ChunkMap(const ChunkProgram &here, const language::TensorView<T, 4> &v) : here(here), written(here.read(v)) {}
   void addReads(ChunkRule rule, const ChunkMatrices<T> &m) {
     using namespace language;
-    if (!reads(rule))
-      return;
-    const auto read = cast<T>(dot(m.products.ak, written));
     if (hasOwnB(rule))
-      u = cast<T>(dot(m.inverse, read));
-    else
-      written = cast<T>(dot(m.inverse, read, cast<f32>(written)));
+      u = cast<T>(dot(m.inverse, cast<T>(dot(m.products.ak, written))));
+    else if (reads(rule)) // v + M A v = M v (Rule.h)
+      written = cast<T>(dot(m.inverse, written));
   }
 };
 /// What the map of a chunk is made of: everything is in flight before the matrices are made.

@@ -115,10 +115,11 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                                                         /*forMatrices=*/false);
                     const auto values = here.read(v), out = here.read(dO);
                     const auto m = KeptMatrices<T>(here, matrices, c.rule).read();
-                    // Sums over K, slice by slice: of dv, of what a reads, of the gradient of what b writes.
+                    // Sums over K, slice by slice: of dv, of what a reads (where b is k: v and that, Rule.h), of the
+                    // gradient of what b writes.
                     std::vector<ChunkTile> sums{dot(transpose(m.products.qk), out)};
                     if (reads(c.rule))
-                      sums.push_back(dot(m.products.ak, values));
+                      sums.push_back(hasOwnB(c.rule) ? dot(m.products.ak, values) : cast<f32>(values));
                     if (hasOwnB(c.rule))
                       sums.push_back(dot(transpose(m.products.qb), out));
                     sums = reading.sumOfSlices(sums, [&](const GatedRows<T> &rows, std::vector<ChunkTile> x) {
@@ -139,9 +140,8 @@ template <Element T, Element G, Element B, Element I> Kernel valueGradsOf(const 
                     const auto wasRead = cast<T>(sums[1]);
                     const auto y = dot(transpose(m.inverse), cast<T>(hasOwnB(c.rule) ? sums[2] : dV));
                     here.writePart(ys, y);
-                    here.write(dv, dot(transpose(m.products.ak), cast<T>(y), dV));
-                    here.writePart(writtens, hasOwnB(c.rule) ? dot(m.inverse, wasRead)
-                                                             : dot(m.inverse, wasRead, cast<f32>(values)));
+                    here.write(dv, hasOwnB(c.rule) ? dot(transpose(m.products.ak), cast<T>(y), dV) : y);
+                    here.writePart(writtens, dot(m.inverse, wasRead));
                   });
                 });
 }

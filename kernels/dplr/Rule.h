@@ -9,7 +9,10 @@
 //   Linear   nothing                                       GLA                   simple GLA (SSD)   linear attention
 //
 // Delta is Dplr with a = -k e^g, b = beta k and beta k in place of k: reader and writer are one row, so that two of the
-// four matrices of a chunk are the other two.
+// four matrices of a chunk are the other two.  What the rows of a chunk write, with A the matrix of a by k, M = (I -
+// A)^-1 and X what a reads of the state before it, is then V + M (A V + X) = M (V + X), a product less.  Where keys are
+// nearly parallel it is also the more exact one: A V sums many tokens' values, of which M leaves little, but not of
+// their rounding; and F has the same M, so that its rounding only scales what V differs from what was read.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_KERNELS_DPLR_RULE_H
@@ -31,9 +34,9 @@ constexpr bool hasOwnB(ChunkRule rule) {
   return rule == ChunkRule::Dplr;
 }
 
-/// Matrices [C, C] of a chunk that its gradients take from the launch before: qk; the inverse and ak; qb.
+/// Matrices [C, C] of a chunk that its gradients take from the launch before: qk; the inverse; ak and qb.
 constexpr int keptMatrices(ChunkRule rule) {
-  return hasOwnB(rule) ? 4 : reads(rule) ? 3 : 1;
+  return hasOwnB(rule) ? 4 : reads(rule) ? 2 : 1;
 }
 
 } // namespace kiln::kernels

@@ -7,6 +7,7 @@
 #include "tests/kernels/DplrHarness.h"
 #include "tests/support/TestTier.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -37,6 +38,28 @@ Arrays drawn(const std::string &rule, const DplrProblem &p, std::uint64_t seed) 
   if (!p.offsets.empty())
     out["cu_seqlens"] = p.offsetsArray();
   return out;
+}
+
+/// The same with q, k and v in [0, 1), of q and k each row of length 1, and gates of 0.
+Arrays nearlyParallel(Arrays inputs, const DplrProblem &p) {
+  std::mt19937_64 random(13);
+  std::uniform_real_distribution<double> uniform;
+  for (const char *name : {"q", "k", "v"}) {
+    std::vector<double> x = toHost(inputs.at(name)).values;
+    for (double &y : x)
+      y = uniform(random);
+    for (std::size_t row = 0; *name != 'v' && row < x.size(); row += p.dim) {
+      double squares = 0;
+      for (std::size_t i = row; i < row + p.dim; ++i)
+        squares += x[i] * x[i];
+      for (std::size_t i = row; i < row + p.dim; ++i)
+        x[i] /= std::sqrt(squares);
+    }
+    inputs[name] = arrayOf(p.dtype, inputs.at(name).shape, x);
+  }
+  Array &g = inputs.at("g");
+  std::ranges::fill(g.data, std::byte(0));
+  return inputs;
 }
 
 /// Calls whose number is this device's: every rule on every device, each time another call.
@@ -122,6 +145,36 @@ TEST_P(Rule, GatesOfAnySize) {
         ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
     }
   }
+}
+
+/// Keys of positive numbers, any two of which are nearly parallel, and nothing decays: of what a chunk's tokens read of
+/// each other little is left once each is corrected (Rule.h).
+TEST_P(Rule, NearlyParallelKeysThatNothingDecays) {
+  struct Case {
+    const char *suffix;
+    DType dtype;
+    double most; ///< of what the specification allows
+  };
+  // Gradients in bf16 come near to that: the gradients of the states cancel, too.
+  const std::array<Case, 3> cases{{{"", DType::F16, 0.25}, {"", DType::BF16, 0.8}, {"_backward", DType::F16, 0.25}}};
+  const std::array delta{"gated_delta_rule", "delta_rule", "kda"};
+  for (unsigned n = 0; n < delta.size(); ++n)
+    for (unsigned i = 0; i < cases.size(); ++i) {
+      if (!chosen(n, 3) || !chosen(i, 3))
+        continue;
+      DplrProblem p{1, 192, 1, 64, 64, {}, {}, cases[i].dtype};
+      p.first.reset();
+      const std::string name = delta[n] + std::string(cases[i].suffix);
+      SCOPED_TRACE(deviceNames()[GetParam()] + ": " + name + " " + p.text());
+      const Arrays inputs = nearlyParallel(drawn(delta[n], p, 13), p);
+      const Arrays outputs = run(name, inputs, p);
+      ASSERT_FALSE(outputs.empty());
+      const OptionValues options{{*cases[i].suffix ? "dh0" : "final_state", true}};
+      const auto compared = compareWithReference(familyOf(name), inputsFor(familyOf(name), inputs), options, outputs);
+      ASSERT_TRUE(compared.ok()) << compared.status().toString();
+      EXPECT_TRUE(compared->good()) << compared->toString();
+      EXPECT_LE(compared->ratioExcess, cases[i].most);
+    }
 }
 
 /// A gate of a head is a gate of each of its channels.
