@@ -127,6 +127,39 @@ class TestScaledDotProductAttention:
         for a, b in zip(mine, torch.autograd.grad(wanted, exact, direction.double())):
             assert (a.double() - b).abs().max() <= 0.02 * b.abs().max()
 
+    def test_the_kernel_of_a_gpu_is_aligned_as_causal_lower_right(self, enabled):
+        q, k, v = (t.detach() for t in self.inputs())
+        o, lse, *_, rows, keys, _, _, _ = enabled._of_gpu(q, k, v, 0.0, True)
+        assert (rows, keys) == (24, 40)
+        direction = torch.randn_like(o)
+        mine = enabled._of_gpu_backward(
+            direction, q, k, v, o, lse, None, None, 24, 40, 0.0, True, None, None
+        )
+        enabled.disable()
+        exact = [t.double().requires_grad_() for t in (q, k, v)]
+        mask = torch.ones(24, 40, dtype=torch.bool).tril(40 - 24)
+        wanted = torch.nn.functional.scaled_dot_product_attention(*exact, attn_mask=mask)
+        assert (o.double() - wanted).abs().max() <= 0.02 * wanted.abs().max()
+        for a, b in zip(mine, torch.autograd.grad(wanted, exact, direction.double())):
+            assert (a.double() - b).abs().max() <= 0.02 * b.abs().max()
+
+    @pytest.mark.parametrize("wanted", [False, True])
+    def test_determinism_is_passed_on(self, enabled, wanted, monkeypatch):
+        given = []
+        backward = enabled._backward[()]
+
+        def noted(values):
+            given.append(values["deterministic"])
+            return backward(values)
+
+        monkeypatch.setattr(enabled, "_backward", {(): noted})
+        torch.use_deterministic_algorithms(wanted)
+        try:
+            torch.nn.functional.scaled_dot_product_attention(*self.inputs()).sum().backward()
+        finally:
+            torch.use_deterministic_algorithms(False)
+        assert given == [wanted]
+
     def test_it_is_kiln_that_runs(self, enabled):
         q, k, v = (t.detach() for t in self.inputs())
         call = torch.nn.functional.scaled_dot_product_attention

@@ -7,7 +7,9 @@
 Kiln stands in torch's registry of implementations of its flash attention, next to FA3 and FA4.  On
 a GPU torch still chooses between its backends; sdpa_kernel(SDPBackend.FLASH_ATTENTION) insists on
 this one.  On the CPU, torch's one fused kernel becomes Kiln's, on the emulator: for tests.  Causal
-masks are aligned top left, as torch's are.
+masks are aligned as torch's are: top left, and bottom right of torch.nn.attention.bias's
+causal_lower_right.  After torch.use_deterministic_algorithms(True) gradients have the same bits in
+every run.
 
 Types other than bf16 and f16 are refused by an error that names the argument.  With dropout torch
 takes another implementation than this one; asked for it all the same, it is refused.
@@ -34,7 +36,14 @@ NAME = "KILN"
 
 
 def _values(
-    q: Any, k: Any, v: Any, dropout_p: float, is_causal: bool, scale: Any, mask: Any = None
+    q: Any,
+    k: Any,
+    v: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: Any,
+    mask: Any = None,
+    align: str = "top_left",
 ) -> dict[str, Any]:
     if dropout_p:
         raise NotImplementedError(
@@ -51,7 +60,7 @@ def _values(
         "v": v.transpose(1, 2),
         "bias": mask,
         "causal": is_causal,
-        "align": "top_left",
+        "align": align,
         "scale": scale,
     }
 
@@ -73,13 +82,18 @@ def _run(values: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _gradients(values: dict[str, Any], out: Any, lse: Any, by: Any) -> tuple[torch.Tensor, ...]:
     values = {**values, "o": out.transpose(1, 2), "lse": lse, "do": by.transpose(1, 2)}
+    values["deterministic"] = torch.are_deterministic_algorithms_enabled()
     return tuple(d.transpose(1, 2) for d in _backward[()](values))
+
+
+#: Of its own causal calls torch gives this kernel the square ones alone; others are causal_lower_right.
+_ALIGN_ON_GPU = "bottom_right"
 
 
 def _of_gpu(
     query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
 ):
-    o, lse = _run(_values(query, key, value, dropout_p, is_causal, scale))
+    o, lse = _run(_values(query, key, value, dropout_p, is_causal, scale, align=_ALIGN_ON_GPU))
     seed, offset = (torch.zeros(n, dtype=torch.uint64, device=query.device) for n in ((2,), ()))
     return o, lse, None, None, query.shape[2], key.shape[2], seed, offset, query.new_empty(0)
 
@@ -102,9 +116,8 @@ def _of_gpu_backward(
     *,
     scale=None,
 ):
-    return _gradients(
-        _values(query, key, value, dropout_p, is_causal, scale), out, logsumexp, grad_out
-    )
+    values = _values(query, key, value, dropout_p, is_causal, scale, align=_ALIGN_ON_GPU)
+    return _gradients(values, out, logsumexp, grad_out)
 
 
 def _of_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
