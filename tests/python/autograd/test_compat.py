@@ -155,7 +155,9 @@ class TestScaledDotProductAttention:
         monkeypatch.setattr(enabled, "_backward", {(): noted})
         torch.use_deterministic_algorithms(wanted)
         try:
-            torch.nn.functional.scaled_dot_product_attention(*self.inputs()).sum().backward()
+            with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+                output = torch.nn.functional.scaled_dot_product_attention(*self.inputs())
+            output.sum().backward()
         finally:
             torch.use_deterministic_algorithms(False)
         assert given == [wanted]
