@@ -172,10 +172,21 @@ class TestScaledDotProductAttention:
             return  # torch looks at types itself there
         with pytest.raises(NotImplementedError, match="dropout_p = 0.1"):
             torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.1)
-        with pytest.raises(ValueError, match="'q' has dtype f32"):
-            call(q.float(), k.float(), v.float())
+
+    @pytest.mark.skipif(torch.get_default_device().type != "cpu", reason="torch chooses on a GPU")
+    @pytest.mark.parametrize("dtype, columns", [(torch.float32, 32), (torch.bfloat16, 20)])
+    def test_what_kiln_has_no_kernel_for_stays_torchs(self, enabled, dtype, columns):
+        q, k, v = (normal(2, 4, 24, columns, dtype=dtype) for _ in range(3))
+        call = torch.nn.functional.scaled_dot_product_attention
+        with Counted() as counted:
+            got = call(q, k, v, is_causal=True)
+            gradients = torch.autograd.grad(got, (q, k, v), torch.ones_like(got))
+        assert counted.calls == 0
         enabled.disable()
-        call(q.float(), k.float(), v.float())
+        wanted = call(q, k, v, is_causal=True)
+        assert torch.equal(got, wanted)
+        for a, b in zip(gradients, torch.autograd.grad(wanted, (q, k, v), torch.ones_like(got))):
+            assert torch.equal(a, b)
 
     def test_compiles(self, enabled):
         q, k, v = self.inputs()

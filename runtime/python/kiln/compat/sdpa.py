@@ -11,13 +11,16 @@ masks are aligned as torch's are: top left, and bottom right of torch.nn.attenti
 causal_lower_right.  After torch.use_deterministic_algorithms(True) gradients have the same bits in
 every run.
 
-Types other than bf16 and f16 are refused by an error that names the argument.  With dropout torch
-takes another implementation than this one; asked for it all the same, it is refused.
+On a GPU torch gives this one bf16 and f16 alone.  On the CPU other types, and heads whose columns
+are no multiple of 8 up to 256, stay torch's own kernel's.  With dropout torch takes another
+implementation than this one; asked for it all the same, it is refused.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -120,10 +123,41 @@ def _of_gpu_backward(
     return _gradients(values, out, logsumexp, grad_out)
 
 
+def _is_ours(*tensors: torch.Tensor) -> bool:
+    return all(
+        t.dtype in (torch.bfloat16, torch.float16) and t.shape[-1] % 8 == 0 and t.shape[-1] <= 256
+        for t in tensors
+    )
+
+
+#: torch's own kernels of operations that are overridden; those of a torch that does not give them
+#: away are missing.
+_own: dict[str, Callable[..., Any]] = {}
+
+
+def _else_torchs(name: str, tensors: slice) -> Callable[..., Any]:
+    """Of an operation on the CPU: torch's own kernel runs what Kiln has none for.
+
+    tensors: the places of query, key and value among its arguments."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            if _is_ours(*arguments[tensors]) or name not in _own:
+                return function(*arguments, **named)
+            return _own[name](*arguments, **named)
+
+        return call
+
+    return decorate
+
+
+@_else_torchs("_scaled_dot_product_flash_attention_for_cpu", slice(0, 3))
 def _of_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     return _run(_values(query, key, value, dropout_p, is_causal, scale, attn_mask))
 
 
+@_else_torchs("_scaled_dot_product_flash_attention_for_cpu_backward", slice(1, 4))
 def _of_cpu_backward(
     grad_out,
     query,
@@ -158,6 +192,10 @@ class _Handle:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*[Oo]verrid.*")  # it is what is wanted
             for (name, key), function in _OPERATIONS.items():
+                if key == "CPU" and hasattr(torch.library, "get_kernel"):
+                    kernel = torch.library.get_kernel(f"aten::{name}", key)
+                    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+                    _own[name] = functools.partial(kernel.call_boxed, keys)
                 library = torch.library.Library("aten", "IMPL")
                 library.impl(name, function, key)
                 self.libraries.append(library)
