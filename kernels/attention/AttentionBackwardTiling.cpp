@@ -77,10 +77,9 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
                      : c.right               ? With::Causal
                                              : With::None;
   const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
-  // Between 160 and 256 columns an odd multiple of 16 has no barrier that the compiler finds where it needs one.
-  const auto columnsDivide = [&](const Tiles &t) {
-    return t.widest <= 128 || std::max(c.dim, c.dimV) <= 160 || (c.dim % 32 == 0 && c.dimV % 32 == 0);
-  };
+  // Such columns are multiplied by threads, and insert-barriers does not see what lies before their exchange
+  // (WarpgroupWaitOp::ordering names too few products): verify-barriers refuses the kernel.
+  const auto divides32 = [](int columns) { return columns <= 160 || columns % 32 == 0; };
   // Smaller than they are here, tiles are none for warpgroups.
   const auto divides = [&](const Tiles &t) {
     return !c.hooks.hasLists() || (c.hooks.blockRows % t.blockM == 0 && c.hooks.blockKeys % t.blockN == 0);
@@ -88,7 +87,8 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   for (const Tiles &t : all)
     if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options &&
-        (!t.warpgroups || (warpgroups && divides(t) && columnsDivide(t))) && bytesOf(launch, t, c) <= shared)
+        (!t.warpgroups || (warpgroups && divides(t) && divides32(c.dim) && divides32(c.dimV))) &&
+        bytesOf(launch, t, c) <= shared)
       return &t;
   return nullptr;
 }

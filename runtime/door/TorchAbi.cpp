@@ -28,6 +28,7 @@ std::optional<TorchAbi> load() {
   if (!isWhole)
     return std::nullopt;
   (void)take(loaded("libtorch_cuda.so"), "aoti_torch_get_current_cuda_stream", abi.aoti_torch_get_current_cuda_stream);
+  (void)take(torch, "torch_exception_get_what_without_backtrace", abi.torch_exception_get_what_without_backtrace);
   abi.cpu = abi.aoti_torch_device_type_cpu(), abi.cuda = abi.aoti_torch_device_type_cuda();
   TorchAbi::DType *row = abi.dtypes;
   std::int32_t (*number)() = nullptr;

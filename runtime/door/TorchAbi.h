@@ -80,6 +80,9 @@ struct TorchAbi {
   /// Of a GPU's current stream; nullptr: this torch has no CUDA.
   int (*aoti_torch_get_current_cuda_stream)(std::int32_t device, void **stream) = nullptr;
 
+  /// What the thread's last failure was; nullptr: torch is older than 2.13.
+  const char *(*torch_exception_get_what_without_backtrace)() = nullptr;
+
   std::int32_t cpu = 0, cuda = 1; ///< devices' types
 
   /// Types as torch and DLPack number them.

@@ -8,9 +8,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <unordered_map>
 
 namespace kiln::door {
@@ -41,10 +39,9 @@ struct TextHash {
 /// By the bytes that types and options are written as.
 struct Memory {
   std::unordered_map<std::string, Needs, TextHash, std::equal_to<>> all;
-  std::string key;       ///< of the call; keeps its memory
-  std::string last;      ///< the call before
-  Needs *its = nullptr;  ///< of `last`
-  std::string message{}; ///< of the thread's last failure
+  std::string key;      ///< of the call; keeps its memory
+  std::string last;     ///< the call before
+  Needs *its = nullptr; ///< of `last`
 };
 
 std::string_view takeWord(std::string_view &words) {
@@ -68,8 +65,7 @@ Failure internal(std::string message) {
 /// A call in flight, and what it owns of torch's.
 class TorchOperation::Running {
 public:
-  Running(const TorchOperation &op, TorchValue *stack, Memory &memory)
-      : op(op), torch(*op.torch), stack(stack), memory(memory) {}
+  Running(const TorchOperation &op, TorchValue *stack) : op(op), torch(*op.torch), stack(stack) { take(); }
   Running(const Running &) = delete;
   Running &operator=(const Running &) = delete;
   ~Running() {
@@ -80,7 +76,7 @@ public:
         torch.torch_delete_string(texts[i]);
   }
 
-  Failure run();
+  Failure run(Memory &remembered);
 
 private:
   /// Takes what is on the stack; nothing of it is left there.
@@ -94,15 +90,16 @@ private:
   Failure make(const std::int64_t *shape, const std::int64_t *strides, std::size_t rank, std::int32_t dtype,
                const char *what, TorchTensor &out);
   Failure launch();
+  Failure torchs(std::string what) const;
   template <typename T> void note(const T &value) {
-    memory.key.append(reinterpret_cast<const char *>(&value), sizeof value);
+    memory->key.append(reinterpret_cast<const char *>(&value), sizeof value);
   }
   bool isGpu() const { return first && first->deviceType == 2; }
 
   const TorchOperation &op;
   const TorchAbi &torch;
   TorchValue *stack;
-  Memory &memory;
+  Memory *memory = nullptr;
   std::array<FfiValue, mostArguments> values; ///< of a call by position
   std::array<FfiTensor, mostArguments> windows;
   std::array<TorchTensor, mostArguments> given{}; ///< by argument
@@ -170,8 +167,10 @@ Failure TorchOperation::Running::describe(TorchTensor from, FfiTensor &to) const
 Failure TorchOperation::Running::readTensor(std::size_t i) {
   const Argument &a = op.arguments[i];
   FfiTensor &window = windows[a.place];
-  if (Failure f = describe(given[i], window); !f.kind.empty())
-    return f;
+  if (Failure f = describe(given[i], window); !f.kind.empty()) {
+    const TensorParameter &p = tableOf(*op.family).table.tensors[a.place]; // None comes as a tensor that is none
+    return {"TypeError", argumentText(op.name, p.name) + " is missing", "give " + p.description};
+  }
   FfiValue &to = values[a.place];
   to.type = ffiTensorPointer, to.object = &window;
   if (!first)
@@ -179,6 +178,8 @@ Failure TorchOperation::Running::readTensor(std::size_t i) {
   // As FlashAttention does.  Gradients of sums come with strides of 0.
   if (a.isNeverCopied || window.deviceType != 2 || window.rank == 0 || window.strides[window.rank - 1] == 1)
     return {};
+  if (window.deviceType != first->deviceType || window.device != first->device)
+    return {}; // refused by name
   std::int32_t dtype = 0;
   TorchTensor dense = nullptr;
   std::array<std::int64_t, Tensor::maxRank> strides{};
@@ -193,8 +194,19 @@ Failure TorchOperation::Running::readTensor(std::size_t i) {
       !f.kind.empty())
     return f;
   if (torch.aoti_torch_copy_(dense, given[i], 1))
-    return internal("torch did not copy a tensor");
+    return torchs("torch did not make a dense copy");
   return describe(dense, window);
+}
+
+/// Why a function of torch's failed: without its own words, which older versions keep to themselves, memory.
+Failure TorchOperation::Running::torchs(std::string what) const {
+  const char *const why =
+      torch.torch_exception_get_what_without_backtrace ? torch.torch_exception_get_what_without_backtrace() : "";
+  const std::string_view told = why ? why : "";
+  const bool isMemory = told.empty() || told.find("out of memory") != told.npos;
+  return {isMemory ? "OutOfMemoryError" : "DeviceError",
+          op.name + ": " + what + (told.empty() ? "" : ": " + std::string(told)),
+          isMemory ? "give smaller tensors, or free some" : "look at what ran before on this device"};
 }
 
 /// Adds the argument to the key.
@@ -204,11 +216,11 @@ void TorchOperation::Running::write(std::size_t i) {
   if (a.kind == Kind::Tensor && given[i]) {
     const FfiTensor &w = windows[a.place];
     note(static_cast<std::uint32_t>(w.rank << 16 | w.code << 8 | w.bits));
-    memory.key.append(reinterpret_cast<const char *>(w.shape), static_cast<std::size_t>(w.rank) * sizeof *w.shape);
+    memory->key.append(reinterpret_cast<const char *>(w.shape), static_cast<std::size_t>(w.rank) * sizeof *w.shape);
   } else if (a.kind == Kind::Text && texts[i]) {
     const auto size = static_cast<std::uint32_t>(std::strlen(value.text));
     note(size);
-    memory.key.append(value.text, size);
+    memory->key.append(value.text, size);
   } else if (value.type == ffiNone) {
     note(std::uint32_t(-1));
   } else {
@@ -218,16 +230,16 @@ void TorchOperation::Running::write(std::size_t i) {
 }
 
 Failure TorchOperation::Running::need(Needs *&needs) {
-  memory.key.clear();
+  memory->key.clear();
   note(isGpu() ? first->device : -1);
   for (std::size_t i = 0; i < op.arguments.size(); ++i)
     write(i);
-  if (memory.its && memory.key == memory.last) {
-    needs = memory.its;
+  if (memory->its && memory->key == memory->last) {
+    needs = memory->its;
     return {};
   }
-  auto found = memory.all.find(memory.key);
-  if (found == memory.all.end()) {
+  auto found = memory->all.find(memory->key);
+  if (found == memory->all.end()) {
     for (const Output &o : op.outputs)
       values[o.place] = {ffiFlag, 0, {1}};
     TensorTypes types;
@@ -251,12 +263,12 @@ Failure TorchOperation::Running::need(Needs *&needs) {
       for (std::size_t d = r.shape.size(); d-- > 0; stride *= std::max<std::int64_t>(r.shape[d], 1))
         r.strides[d] = stride;
     }
-    if (memory.all.size() >= mostRemembered)
-      memory.all.clear();
-    found = memory.all.emplace(memory.key, std::move(made)).first;
+    if (memory->all.size() >= mostRemembered)
+      memory->its = nullptr, memory->all.clear();
+    found = memory->all.emplace(memory->key, std::move(made)).first;
   }
-  needs = memory.its = &found->second;
-  std::swap(memory.key, memory.last);
+  needs = memory->its = &found->second;
+  std::swap(memory->key, memory->last);
   return {};
 }
 
@@ -267,8 +279,7 @@ Failure TorchOperation::Running::make(const std::int64_t *shape, const std::int6
     std::string extents;
     for (std::size_t d = 0; d < rank; ++d)
       extents += (d ? "x" : "") + std::to_string(shape[d]);
-    return {"OutOfMemoryError", op.name + ": torch has no memory for " + what + " of " + extents + " elements",
-            "give smaller tensors, or free some"};
+    return torchs("torch has no memory for " + std::string(what) + " of " + extents + " elements");
   }
   own[owned++] = out;
   return {};
@@ -310,8 +321,8 @@ Failure TorchOperation::Running::launch() {
   return door::run(*op.family, {values.data(), op.fields}, &where);
 }
 
-Failure TorchOperation::Running::run() {
-  take();
+Failure TorchOperation::Running::run(Memory &remembered) {
+  memory = &remembered;
   for (std::size_t i = 0; i < op.tensors; ++i)
     if (given[i])
       if (Failure f = readTensor(i); !f.kind.empty())
@@ -332,7 +343,7 @@ Failure TorchOperation::Running::run() {
     if (Failure f = make(r.shape.data(), r.strides.data(), r.shape.size(), r.dtype, "an output", made); !f.kind.empty())
       return f;
     if (r.isPartial && torch.aoti_torch_zero_(made))
-      return internal("torch did not set an output to 0");
+      return torchs("torch did not set an output to 0");
     FfiTensor &window = windows[o.place];
     if (Failure f = describe(made, window); !f.kind.empty())
       return f;
@@ -378,18 +389,17 @@ Failure TorchOperation::Running::run() {
 const char *TorchOperation::run(TorchValue *stack) const {
   static thread_local std::unordered_map<const TorchOperation *, Memory> memories;
   static thread_local std::string message;
-  Failure wrong;
   try {
-    wrong = Running(*this, stack, memories[this]).run();
+    const Failure wrong = Running(*this, stack).run(memories[this]);
+    if (wrong.kind.empty())
+      return nullptr;
+    message = "kiln." + wrong.kind + ": " + wrong.toString();
+    return message.c_str();
   } catch (const std::bad_alloc &) {
-    wrong = {"MemoryError", name + ": the host has no memory left"};
-  } catch (const std::exception &e) {
-    wrong = internal(e.what());
+    return "kiln.MemoryError: the host has no memory left";
+  } catch (...) {
+    return "kiln.InternalError: an operation of kiln ended by an exception (report it)";
   }
-  if (wrong.kind.empty())
-    return nullptr;
-  message = "kiln." + wrong.kind + ": " + wrong.toString();
-  return message.c_str();
 }
 
 Failure TorchOperation::placeOf(std::string_view word, std::size_t &place) const {
@@ -448,9 +458,8 @@ Failure TorchOperation::create(const Family &family, const TorchAbi &torch, std:
   made->name = name;
   if (Failure f = made->readNames(names); !f.kind.empty())
     return f;
-  if (made->fields > mostArguments)
-    return internal(made->name + " has more than " + std::to_string(mostArguments) + " arguments");
-  out = std::move(made);
+  if (made->fields <= mostArguments)
+    out = std::move(made);
   return {};
 }
 

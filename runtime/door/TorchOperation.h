@@ -33,7 +33,7 @@ public:
     /// Results.  "=NAME" after an output: no result, it is that input.  "*": elements that the call leaves alone are 0.
     std::string_view outputs;
   };
-  /// `name`: of the operation of torch's.
+  /// `name`: of the operation of torch's.  None: it has more arguments than a call here takes.
   static Failure create(const kernels::Family &family, const TorchAbi &torch, std::string_view name, const Names &names,
                         std::unique_ptr<TorchOperation> &out);
 

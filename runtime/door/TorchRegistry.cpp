@@ -34,18 +34,21 @@ Failure implementInTorch(const kernels::Family &family, const std::string &name,
   static std::size_t count = 0;
   const std::lock_guard lock(mutex);
   isDone = false;
-  torch = TorchAbi::find();
+  if (!torch)
+    torch = TorchAbi::find();
   if (!torch || count == mostOperations || (key == "CUDA" && !torch->aoti_torch_get_current_cuda_stream))
     return {};
   std::unique_ptr<TorchOperation> made;
   if (Failure f = TorchOperation::create(family, *torch, name, names, made); !f.kind.empty())
     return f;
+  if (!made)
+    return {};
   operations[count] = made.get();
   // The registration lasts as long as the library's handle, which nobody takes away.
   TorchLibrary library = nullptr;
   if (torch->aoti_torch_library_init_impl("kiln", key.c_str(), "kiln", 0, &library) ||
       torch->torch_library_impl(library, name.c_str(), calls[count], torchVersion))
-    return {"InternalError", "kiln: torch does not take an implementation of " + name, {}, StatusCode::Internal};
+    return {}; // Python's serves
   (void)made.release();
   ++count;
   isDone = true;

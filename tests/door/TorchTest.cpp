@@ -27,8 +27,10 @@ struct Torch {
   std::set<TorchTensor> tensors;
   std::set<TorchText> texts;
   std::vector<TorchTensorOpaque> made, zeroed, copied;
-  bool isOutOfMemory = false;
-  std::int64_t missing = 0; ///< bytes of each workspace
+  bool isOutOfMemory = false, isBroken = false; ///< broken: copies and fills fail
+  int allocationsLeft = -1;                     ///< until memory is out; -1: any number
+  std::int64_t missing = 0;                     ///< bytes of each workspace
+  std::uintptr_t offset = 0;                    ///< of where inputs begin
   void *stream = nullptr;
   int streamsAsked = 0;
 };
@@ -56,6 +58,8 @@ TorchAbi abi() {
   };
   out.aoti_torch_get_data_ptr = [](TorchTensor t, void **data) { return *data = reinterpret_cast<void *>(t->data), 0; };
   out.aoti_torch_get_dim = [](TorchTensor t, std::int64_t *rank) {
+    if (t->dtype < 0)
+      return 1; // no tensor at all
     return *rank = static_cast<std::int64_t>(t->sizes.size()), 0;
   };
   out.aoti_torch_get_sizes = [](TorchTensor t, std::int64_t **sizes) { return *sizes = t->sizes.data(), 0; };
@@ -65,8 +69,9 @@ TorchAbi abi() {
   out.aoti_torch_get_device_index = [](TorchTensor t, std::int32_t *index) { return *index = t->device, 0; };
   out.aoti_torch_empty_strided = [](std::int64_t rank, const std::int64_t *sizes, const std::int64_t *strides,
                                     std::int32_t dtype, std::int32_t type, std::int32_t device, TorchTensor *tensor) {
-    if (torch->isOutOfMemory)
+    if (torch->isOutOfMemory || torch->allocationsLeft == 0)
       return 1;
+    torch->allocationsLeft -= torch->allocationsLeft > 0;
     TorchTensorOpaque t{{sizes, sizes + rank}, {strides, strides + rank}, dtype, type, device, 0};
     if (dtype == byte)
       t.sizes[0] -= torch->missing;
@@ -74,8 +79,10 @@ TorchAbi abi() {
     *tensor = give(t);
     return 0;
   };
-  out.aoti_torch_copy_ = [](TorchTensor to, TorchTensor, std::int32_t) { return torch->copied.push_back(*to), 0; };
-  out.aoti_torch_zero_ = [](TorchTensor t) { return torch->zeroed.push_back(*t), 0; };
+  out.aoti_torch_copy_ = [](TorchTensor to, TorchTensor, std::int32_t) {
+    return torch->copied.push_back(*to), torch->isBroken ? 1 : 0;
+  };
+  out.aoti_torch_zero_ = [](TorchTensor t) { return torch->zeroed.push_back(*t), torch->isBroken ? 1 : 0; };
   out.torch_string_c_str = [](TorchText t, const char **data) { return *data = t->text.c_str(), 0; };
   out.torch_delete_string = [](TorchText t) {
     EXPECT_EQ(torch->texts.erase(t), 1U) << "given back twice";
@@ -117,7 +124,11 @@ struct DoorTorch : testing::Test {
       t.strides[d] = stride;
     return t;
   }
-  void tensor(TorchTensorOpaque t) { stack.push_back(reinterpret_cast<TorchValue>(give(std::move(t)))); }
+  void tensor(TorchTensorOpaque t) {
+    const TorchTensor given = give(std::move(t));
+    given->data += state.offset;
+    stack.push_back(reinterpret_cast<TorchValue>(given));
+  }
   /// One that may be missing.
   template <typename T> void some(T value) {
     TorchValue bits = 0;
@@ -165,7 +176,7 @@ struct DoorTorch : testing::Test {
   void makeBackward() { make("attention_backward", {"q k v o lse do cu_seqlens_q? cu_seqlens_k?", "", "dq* dk* dv*"}); }
 
   Torch state;
-  const TorchAbi functions = abi();
+  TorchAbi functions = abi();
   std::unique_ptr<TorchOperation> operation;
   std::vector<TorchValue> stack;
   std::vector<TorchTensorOpaque> results;
@@ -224,6 +235,48 @@ TEST_F(DoorTorch, WithoutMemoryTheErrorSaysForWhat) {
   EXPECT_EQ(attention(), "");
 }
 
+/// At each allocation in turn: outputs, then the workspace.
+TEST_F(DoorTorch, WithoutMemoryNothingIsLost) {
+  ASSERT_NO_FATAL_FAILURE(makeBackward());
+  for (const int left : {0, 1, 2, 3}) {
+    state.allocationsLeft = left;
+    const std::string wrong = backward(false);
+    EXPECT_TRUE(wrong.starts_with("kiln.OutOfMemoryError: attention_backward: torch has no memory for ")) << wrong;
+    EXPECT_NE(wrong.find(left < 3 ? "an output" : "a workspace"), wrong.npos) << wrong;
+  }
+  state.allocationsLeft = -1;
+  EXPECT_EQ(backward(false), "");
+}
+
+TEST_F(DoorTorch, WhatTorchSaysOfAFailureIsToldOn) {
+  functions.torch_exception_get_what_without_backtrace = [] { return "CUDA error: device-side assert triggered"; };
+  ASSERT_NO_FATAL_FAILURE(makeBackward());
+  state.isBroken = true;
+  const std::string wrong = backward(true);
+  EXPECT_EQ(wrong.find("kiln.DeviceError: attention_backward: torch did not set an output to 0: CUDA error: device"),
+            0U)
+      << wrong;
+  state.isBroken = false;
+  EXPECT_EQ(backward(true), "");
+}
+
+TEST_F(DoorTorch, NoneForATensorThatMustBeThereIsNamed) {
+  ASSERT_NO_FATAL_FAILURE(makeAttention());
+  TorchTensorOpaque none = dense({1});
+  none.dtype = -1;
+  const std::string wrong = attention(none);
+  EXPECT_EQ(wrong.find("kiln.TypeError: attention: argument 'k' is missing"), 0U) << wrong;
+}
+
+TEST_F(DoorTorch, ATensorOfAnotherDeviceIsNeverCopiedThere) {
+  ASSERT_NO_FATAL_FAILURE(makeAttention());
+  TorchTensorOpaque k = dense({2, 128, 1, 64});
+  k.strides = {128 * 64, 1, 64, 128}, k.device = nullPlace.number + 1;
+  const std::string wrong = attention(k);
+  EXPECT_NE(wrong.find("argument 'k' is on cuda:78"), wrong.npos) << wrong;
+  EXPECT_TRUE(state.copied.empty());
+}
+
 TEST_F(DoorTorch, RowsWithAnotherStrideAreCopied) {
   ASSERT_NO_FATAL_FAILURE(makeAttention());
   TorchTensorOpaque k = dense({2, 128, 1, 64});
@@ -263,6 +316,27 @@ TEST_F(DoorTorch, AWorkspaceThatIsTooSmallIsRefused) {
   EXPECT_EQ(state.made.size(), 4U);
   state.missing = 0;
   EXPECT_EQ(backward(false), "");
+}
+
+/// What a call needs follows from more than what it is remembered by: here from where tensors begin.
+TEST_F(DoorTorch, AWorkspaceThatBecameTooSmallIsAskedForOnceMore) {
+  const auto bytesOf = [&](std::uintptr_t offset) {
+    state.offset = offset, state.made.clear();
+    EXPECT_EQ(backward(false), "");
+    return state.made.back().sizes.at(0);
+  };
+  ASSERT_NO_FATAL_FAILURE(makeBackward());
+  const std::int64_t aligned = bytesOf(0);
+  ASSERT_NO_FATAL_FAILURE(makeBackward());
+  const std::int64_t odd = bytesOf(4);
+  ASSERT_NE(aligned, odd);
+  const std::uintptr_t less = aligned < odd ? 0 : 4, more = 4 - less;
+  ASSERT_NO_FATAL_FAILURE(makeBackward());
+  EXPECT_EQ(bytesOf(less), std::min(aligned, odd));
+  EXPECT_EQ(bytesOf(more), std::max(aligned, odd));
+  EXPECT_EQ(state.made.size(), 5U); // three outputs, the workspace of before, the right one
+  EXPECT_EQ(bytesOf(more), std::max(aligned, odd));
+  EXPECT_EQ(state.made.size(), 4U);
 }
 
 TEST_F(DoorTorch, RowsOfNoSequenceHaveGradientsOfZero) {

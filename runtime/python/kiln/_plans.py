@@ -40,9 +40,10 @@ def _caught() -> Iterator[list[tuple[Operation, tuple[Any, ...]]]]:
 
     in_python: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
     if "torch" in sys.modules:  # as whoever calls kiln.torch has it
-        from kiln.torch._operation import InPython
+        with contextlib.suppress(ImportError):  # a torch that kiln.torch cannot use
+            from kiln.torch._operation import InPython
 
-        in_python = InPython()
+            in_python = InPython()
     with _one_at_a_time, in_python:
         functions = {o.name: o.function for o in library().operations.values()}
         try:

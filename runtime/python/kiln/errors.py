@@ -3,7 +3,9 @@
 Wrong arguments raise Python's own ValueError and TypeError, what no kernel does
 NotImplementedError, a missing file FileNotFoundError or OSError, memory that is not there
 MemoryError (on a GPU under torch: torch.OutOfMemoryError).  The rest are the classes below.  Every
-message names the argument, its value, the limit, and what can be done.
+message names the argument, its value, the limit, and what can be done.  Inside a function that
+torch.compile compiled, and out of torch.ops.kiln itself, all come as RuntimeError, the class's name
+before the message.
 """
 
 from __future__ import annotations

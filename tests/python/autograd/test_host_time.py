@@ -1,5 +1,6 @@
 """What a warm call costs on the host, without a clock: the functions of Python that it enters, the
-tensors that it makes there, the operations of torch and the functions of libkiln that it calls."""
+operations of torch that it calls, and of operations in Python the tensors that they make and the
+functions of libkiln that they call."""
 
 import sys
 

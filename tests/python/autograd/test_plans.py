@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 from common import normal
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.testing._internal.two_tensor import TwoTensor
 
 import kiln
 import kiln.torch as kt
@@ -30,6 +32,16 @@ def test_warm_up_compiles_and_runs_nothing():
     backward = ["attention_backward"] if q.is_cpu else []
     assert [c["operation"] for c in told.calls] == ["attention", *backward]
     assert (kiln.softmax(x, out=out) == np.float32(1 / 72)).all()
+
+
+def test_fake_tensors_and_subclasses_come_before_kiln_sees_a_call():
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.randn(4, 32))
+        assert kiln.explain(kt.softmax, fake).calls == []
+    assert kiln.explain(kt.softmax, torch.randn(4, 32, device="meta")).calls == []
+    pair = TwoTensor(torch.randn(8, 8), torch.randn(8, 8))
+    told = kiln.explain(kt.matmul, pair, pair).calls
+    assert [call["operation"] for call in told] == ["matmul", "matmul"]
 
 
 def test_explain_says_what_is_launched():

@@ -112,6 +112,12 @@ def test_what_is_no_tensor_is_refused():
         kt.attention(q.float().cpu().numpy(), q, q)
 
 
+def test_none_for_a_tensor_is_named():
+    q = normal(1, 8, 2, 16, grad=False)
+    with pytest.raises(TypeError, match="attention: argument 'k' is missing"):
+        kt.attention(q, None, q)
+
+
 def test_sparse_and_nested_tensors_are_refused():
     with pytest.raises((NotImplementedError, RuntimeError)):
         kt.softmax(X.to_sparse())
@@ -187,9 +193,10 @@ def test_threads_have_their_own_results_and_errors():
     def work(start):
         for i in range(start, start + 12):
             x = inputs[i % 4]
-            good.append(torch.allclose(kt.softmax(x), x.softmax(-1), atol=1e-6))
+            is_right = torch.allclose(kt.softmax(x), x.softmax(-1), atol=1e-6)
             with pytest.raises(ValueError, match="argument 'x' has dtype i64"):
                 kt.softmax(x.long())
+            good.append(is_right)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:

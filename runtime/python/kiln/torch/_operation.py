@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kiln import errors
@@ -107,13 +108,20 @@ class InPython(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        return _in_python.get(function, function)(*args, **(kwargs or {}))
+        run = _in_python.get(function)
+        if run and any(t not in (torch.Tensor, torch.nn.Parameter, FakeTensor) for t in types):
+            return NotImplemented  # a subclass takes its call apart first
+        if run is None or any(
+            isinstance(a, FakeTensor) or getattr(a, "is_meta", False) for a in args
+        ):
+            return function(*args, **(kwargs or {}))
+        return run(*args)
 
 
 def as_raised(error: RuntimeError) -> Exception:
     """libkiln's error, which torch's dispatcher hands on as a RuntimeError with the kind before the
     message."""
-    kind, _, message = str(error).partition(": ")
+    kind, _, message = str(error).partition("\nException raised from kiln")[0].partition(": ")
     if not kind.startswith("kiln."):
         return error
     kind = kind.removeprefix("kiln.")
