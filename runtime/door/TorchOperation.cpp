@@ -38,10 +38,10 @@ struct TextHash {
 
 /// By the bytes that types and options are written as.
 struct Memory {
-  std::unordered_map<std::string, Needs, TextHash, std::equal_to<>> all;
-  std::string key;      ///< of the call; keeps its memory
-  std::string last;     ///< the call before
-  Needs *its = nullptr; ///< of `last`
+  using All = std::unordered_map<std::string, Needs, TextHash, std::equal_to<>>;
+  All all;
+  All::value_type *last = nullptr; ///< the call before
+  std::string key;                 ///< of the call; keeps its memory
 };
 
 std::string_view takeWord(std::string_view &words) {
@@ -54,6 +54,13 @@ bool takeMark(std::string_view &word, char mark) {
   const bool is = word.ends_with(mark);
   word.remove_suffix(is);
   return is;
+}
+
+/// As torch has them: an extent of 0 counts as 1.
+void writeDenseStrides(std::span<const std::int64_t> shape, std::int64_t *strides) {
+  std::int64_t stride = 1;
+  for (std::size_t d = shape.size(); d-- > 0; stride *= std::max<std::int64_t>(shape[d], 1))
+    strides[d] = stride;
 }
 
 Failure internal(std::string message) {
@@ -185,9 +192,7 @@ Failure TorchOperation::Running::readTensor(std::size_t i) {
   std::array<std::int64_t, Tensor::maxRank> strides{};
   if (window.rank > static_cast<std::int32_t>(Tensor::maxRank))
     return {}; // refused by name
-  std::int64_t stride = 1;
-  for (int d = window.rank - 1; d >= 0; --d)
-    strides[static_cast<std::size_t>(d)] = stride, stride *= std::max<std::int64_t>(window.shape[d], 1);
+  writeDenseStrides({window.shape, static_cast<std::size_t>(window.rank)}, strides.data());
   (void)torch.aoti_torch_get_dtype(given[i], &dtype);
   if (Failure f =
           make(window.shape, strides.data(), static_cast<std::size_t>(window.rank), dtype, "a dense copy", dense);
@@ -234,8 +239,8 @@ Failure TorchOperation::Running::need(Needs *&needs) {
   note(isGpu() ? first->device : -1);
   for (std::size_t i = 0; i < op.arguments.size(); ++i)
     write(i);
-  if (memory->its && memory->key == memory->last) {
-    needs = memory->its;
+  if (memory->last && memory->key == memory->last->first) {
+    needs = &memory->last->second;
     return {};
   }
   auto found = memory->all.find(memory->key);
@@ -259,16 +264,14 @@ Failure TorchOperation::Running::need(Needs *&needs) {
       for (const std::uint64_t extent : type->second.shape)
         r.shape.push_back(static_cast<std::int64_t>(extent));
       r.strides.resize(r.shape.size());
-      std::int64_t stride = 1;
-      for (std::size_t d = r.shape.size(); d-- > 0; stride *= std::max<std::int64_t>(r.shape[d], 1))
-        r.strides[d] = stride;
+      writeDenseStrides(r.shape, r.strides.data());
     }
     if (memory->all.size() >= mostRemembered)
-      memory->its = nullptr, memory->all.clear();
+      memory->last = nullptr, memory->all.clear();
     found = memory->all.emplace(memory->key, std::move(made)).first;
   }
-  needs = memory->its = &found->second;
-  std::swap(memory->key, memory->last);
+  memory->last = &*found;
+  needs = &found->second;
   return {};
 }
 

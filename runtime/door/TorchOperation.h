@@ -1,6 +1,6 @@
 //===- TorchOperation.h - An operation as a kernel of torch's dispatcher ------===//
 //
-// A call of torch.ops.kiln.NAME that runs no Python: the dispatcher hands over the arguments on a stack (TorchAbi.h);
+// A call of torch.ops.kiln.NAME that runs no Python: the dispatcher passes the arguments on a stack (TorchAbi.h);
 // the outputs are torch's memory, of the types that the operation's own table says, as is the workspace of a call on a
 // GPU; it runs on torch's current stream.  What a call of these types and options needs is asked once and remembered.
 // The bytes may go stale, for instance when a sweep finds a faster kernel that needs more: the library refuses a

@@ -130,34 +130,23 @@ def _is_ours(*tensors: torch.Tensor) -> bool:
     )
 
 
-#: torch's own kernels of operations that are overridden; those of a torch that does not give them
-#: away are missing.
-_own: dict[str, Callable[..., Any]] = {}
+def _else_torchs(
+    function: Callable[..., Any], own: Callable[..., Any], tensors: slice
+) -> Callable[..., Any]:
+    """`function`, and torch's own kernel for what Kiln has none for.
+
+    tensors: the places of query, key and value among the arguments."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return (function if _is_ours(*arguments[tensors]) else own)(*arguments, **named)
+
+    return call
 
 
-def _else_torchs(name: str, tensors: slice) -> Callable[..., Any]:
-    """Of an operation on the CPU: torch's own kernel runs what Kiln has none for.
-
-    tensors: the places of query, key and value among its arguments."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            if _is_ours(*arguments[tensors]) or name not in _own:
-                return function(*arguments, **named)
-            return _own[name](*arguments, **named)
-
-        return call
-
-    return decorate
-
-
-@_else_torchs("_scaled_dot_product_flash_attention_for_cpu", slice(0, 3))
 def _of_cpu(query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None):
     return _run(_values(query, key, value, dropout_p, is_causal, scale, attn_mask))
 
 
-@_else_torchs("_scaled_dot_product_flash_attention_for_cpu_backward", slice(1, 4))
 def _of_cpu_backward(
     grad_out,
     query,
@@ -193,9 +182,12 @@ class _Handle:
             warnings.filterwarnings("ignore", message=".*[Oo]verrid.*")  # it is what is wanted
             for (name, key), function in _OPERATIONS.items():
                 if key == "CPU" and hasattr(torch.library, "get_kernel"):
+                    # Older versions of torch do not give their own kernel away.
                     kernel = torch.library.get_kernel(f"aten::{name}", key)
                     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
-                    _own[name] = functools.partial(kernel.call_boxed, keys)
+                    own = functools.partial(kernel.call_boxed, keys)
+                    first = 1 if name.endswith("_backward") else 0  # after the gradient
+                    function = _else_torchs(function, own, slice(first, first + 3))
                 library = torch.library.Library("aten", "IMPL")
                 library.impl(name, function, key)
                 self.libraries.append(library)
