@@ -79,7 +79,22 @@ tile::MemoryOrdering WarpgroupDotOp::ordering() {
   return out;
 }
 
-/// The products that add to sums which become a tile here; none where a loop carries them.
+/// Products of a block end in their order: adds those before `product` that no earlier wait was for.
+static void addOlder(Operation *product, WarpgroupWaitOp wait, llvm::SmallVectorImpl<Operation *> &out) {
+  llvm::SmallPtrSet<Operation *, 4> over;
+  bool isOlder = false;
+  Operation *const end = product->getBlock()->findAncestorOpInBlock(*wait);
+  for (Operation *op = end ? end->getPrevNode() : nullptr; op && !over.contains(op); op = op->getPrevNode()) {
+    auto earlier = dyn_cast<WarpgroupWaitOp>(op);
+    if (earlier && !isa<PendingType>(earlier.getType()))
+      over.insert(earlier.getSums().getDefiningOp());
+    else if (isOlder && isa<WarpgroupDotOp>(op) && !llvm::is_contained(out, op))
+      out.push_back(op);
+    isOlder |= op == product;
+  }
+}
+
+/// The products that are over here, where sums become a tile; none where a loop carries them.
 static llvm::SmallVector<Operation *, 1> productsOf(WarpgroupWaitOp wait) {
   llvm::SmallVector<Operation *, 1> out;
   if (isa<PendingType>(wait.getResult().getType()))
@@ -91,6 +106,8 @@ static llvm::SmallVector<Operation *, 1> productsOf(WarpgroupWaitOp wait) {
   }
   if (!sums.getDefiningOp<WarpgroupBeginOp>())
     out.clear();
+  if (!out.empty())
+    addOlder(out.front(), wait, out);
   return out;
 }
 

@@ -77,9 +77,6 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
                      : c.right               ? With::Causal
                                              : With::None;
   const bool warpgroups = copied && !c.dropout && code.has(Capability::Wgmma) && code.has(Capability::Tma);
-  // Such columns are multiplied by threads, and insert-barriers does not see what lies before their exchange
-  // (WarpgroupWaitOp::ordering names too few products): verify-barriers refuses the kernel.
-  const auto divides32 = [](int columns) { return columns <= 160 || columns % 32 == 0; };
   // Smaller than they are here, tiles are none for warpgroups.
   const auto divides = [&](const Tiles &t) {
     return !c.hooks.hasLists() || (c.hooks.blockRows % t.blockM == 0 && c.hooks.blockKeys % t.blockN == 0);
@@ -87,7 +84,7 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   for (const Tiles &t : all)
     if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options &&
-        (!t.warpgroups || (warpgroups && divides(t) && divides32(c.dim) && divides32(c.dimV))) &&
+        (!t.warpgroups || (warpgroups && divides(t))) &&
         bytesOf(launch, t, c) <= shared)
       return &t;
   return nullptr;

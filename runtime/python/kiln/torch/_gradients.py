@@ -15,6 +15,9 @@ import torch
 from kiln import _gradient_names
 from kiln.torch._operation import TorchOperation, as_raised, picker
 
+_is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+_is_transforming = torch._C._are_functorch_transforms_active
+
 __all__ = ["Differentiable", "applier", "cast_for_autocast"]
 
 
@@ -33,31 +36,36 @@ def cast_for_autocast(tensors: tuple[Any, ...], places: tuple[int, ...]) -> tupl
     return tuple(cast)
 
 
-def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
-    """function.apply, at half its cost in eager calls.
+def _eager(
+    function: type[torch.autograd.Function], forward: Callable[..., Any] | None = None
+) -> Any:
+    """function.apply, at half its cost, for calls that nothing traces.
 
     function: with setup_context, which torch.func wants.  For it torch reads the signature of
-    `forward` at each call; a Function whose forward takes the context needs that not.  It may have
-    an `eager_forward`, which does both faster.
+    `forward` at each call; a Function whose forward takes the context needs that not.
+    forward: both in one, faster.
     """
 
-    class Eager(function):  # type: ignore[misc, valid-type]
-        setup_context = torch.autograd.Function.setup_context  # as if there were none
+    def both(ctx: Any, *values: Any) -> Any:
+        output = function.forward(*values)
+        function.setup_context(ctx, values, output)
+        return output
 
-        @staticmethod
-        def forward(ctx: Any, *values: Any) -> Any:
-            output = function.forward(*values)
-            function.setup_context(ctx, values, output)
-            return output
-
-    if hasattr(function, "eager_forward"):
-        Eager.forward = staticmethod(function.eager_forward)  # type: ignore[method-assign]
-    Eager.__name__ = Eager.__qualname__ = function.__name__
+    members = {
+        "forward": staticmethod(forward or both),
+        "setup_context": torch.autograd.Function.setup_context,  # as if there were none
+    }
+    made = type(function)(function.__name__, (function,), members)
     # That of C: older versions of torch have one in Python before it, for torch.func.
-    run = super(torch.autograd.Function, Eager).apply
+    return super(torch.autograd.Function, made).apply
+
+
+def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
+    """function.apply, at half its cost in eager calls."""
+    run = _eager(function)
 
     def apply(*values: Any) -> Any:
-        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        if torch.compiler.is_compiling() or _is_transforming():
             return function.apply(*values)
         return run(*values)
 
@@ -94,7 +102,7 @@ class Differentiable:
         self.forward, self.backward, self.of_backward = forward, backward, of_backward
         self._cast = tuple(forward.inputs.index(name) for name in cast)
         self._forward_options = len(forward.options)
-        self._apply = applier(_function_of(self))
+        self._function, self._all, self._first = _functions_of(self)
 
     def run(
         self,
@@ -108,24 +116,27 @@ class Differentiable:
         and it serves where no gradient is wanted.
         A Function costs time, so it is left out there.
         """
-        if torch.is_autocast_enabled("cuda" if getattr(tensors[0], "is_cuda", False) else "cpu"):
+        if _is_any_autocast_enabled():
             tensors = cast_for_autocast(tensors, self._cast)
-        if torch.is_grad_enabled():
-            for tensor in tensors:
-                if tensor is not None and getattr(tensor, "requires_grad", False):
-                    results = self._with_gradient(tensors, options)
-                    return results[0] if alone else results
-        overload = (alone or self.forward).overload
         try:  # as `invoke`, without its frame
-            return overload(*tensors, *options[: self._forward_options])
+            if torch.is_grad_enabled():
+                for tensor in tensors:
+                    if tensor is not None and getattr(tensor, "requires_grad", False):
+                        return self._with_gradient(tensors, options, alone is not None)
+            return (alone or self.forward).overload(*tensors, *options[: self._forward_options])
         except RuntimeError as error:
             raise as_raised(error) from None
 
-    def _with_gradient(self, tensors: tuple[Any, ...], options: tuple[Any, ...]) -> Any:
+    def _with_gradient(
+        self, tensors: tuple[Any, ...], options: tuple[Any, ...], first: bool
+    ) -> Any:
         given = len(tensors)
         while tensors[given - 1] is None:  # each costs as much as a tensor
             given -= 1
-        return self._apply(options, *tensors[:given])
+        if torch.compiler.is_compiling() or _is_transforming():
+            results = self._function.apply(options, *tensors[:given])
+            return results[0] if first else results
+        return (self._first if first else self._all)(options, *tensors[:given])
 
     def __call__(self, values: dict[str, Any]) -> Any:
         """The call with arguments by name; those that are left out are None."""
@@ -136,10 +147,14 @@ class Differentiable:
         )
 
 
-def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
+def _functions_of(of: Differentiable) -> tuple[type[torch.autograd.Function], Any, Any]:
     """The Function of the arguments (options, *tensors), as of Differentiable.run; tensors at the
     end may be left out.  What it refers to is plain data and torch's overloads: Dynamo traces it.
+
+    And what calls of it that nothing traces run: for all outputs, and for the first alone, where
+    the others are kept for the gradient and cost no more.
     """
+    direct = getattr(of.forward.overload, "_op", of.forward.overload)  # without a frame of Python
     overload, outputs = of.forward.invoke, of.forward.outputs
     inputs = of.forward.inputs
     count = of._forward_options
@@ -203,17 +218,6 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
             ctx.set_materialize_grads(False)
 
         @staticmethod
-        def eager_forward(ctx: Any, options: Any, *tensors: Any) -> Any:
-            output = overload(*tensors, *padding[len(tensors)], *options[:count])
-            results = output if isinstance(output, tuple) else (output,)
-            ctx.save_for_backward(*keepers[len(tensors)]((*tensors, *results)))
-            ctx.options = options
-            if constant:
-                ctx.mark_non_differentiable(*[results[at] for at in constant])
-            ctx.set_materialize_grads(False)
-            return output
-
-        @staticmethod
         def backward(ctx: Any, *gradients: Any) -> Any:
             needed = ctx.needs_input_grad[1:]
             present = tuple([g is not None for g in gradients])
@@ -235,7 +239,23 @@ def _function_of(of: Differentiable) -> type[torch.autograd.Function]:
             return (None, *[found[at] for at in plan.results[: len(needed)]])
 
     Function.__name__ = Function.__qualname__ = f"kiln_{of.forward.name}"
-    return Function
+
+    def forward_of(gives_all: bool) -> Callable[..., Any]:
+        def forward(ctx: Any, options: Any, *tensors: Any) -> Any:
+            output = direct(*tensors, *padding[len(tensors)], *options[:count])
+            results = output if isinstance(output, tuple) else (output,)
+            ctx.save_for_backward(*keepers[len(tensors)]((*tensors, *results)))
+            ctx.options = options
+            ctx.set_materialize_grads(False)
+            if not gives_all:
+                return results[0]
+            if constant:
+                ctx.mark_non_differentiable(*[results[at] for at in constant])
+            return output
+
+        return forward
+
+    return Function, _eager(Function, forward_of(True)), _eager(Function, forward_of(False))
 
 
 def _without_gradient(operation: TorchOperation) -> type[torch.autograd.Function]:
