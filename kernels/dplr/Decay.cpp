@@ -1,10 +1,17 @@
 #include "kernels/dplr/Decay.h"
 
+#include <memory>
+
 namespace kiln::kernels {
 
 using namespace language;
 
 namespace {
+
+/// As products round their operands.
+ChunkTile roundedToTf32(const ChunkTile &x) {
+  return bitcast<f32>((bitcast<u32>(x) + 0x1000u) & 0xffffe000u);
+}
 
 /// From `x`, decayed as the pairs are: those of q, and those of a (none: all that are not zero).
 RowGradients gradientsOf(ChunkRule rule, const ChunkRows &x, const Tile<i1> &pairs,
@@ -158,13 +165,40 @@ std::vector<ChunkTile> Decay::products(const ChunkRows &rows) const {
   return {qk};
 }
 
-RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of) const {
+RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of, bool withGates) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
+  const auto none = zeros<f32>({source.rows, source.columns});
   const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs,
                       const std::optional<Tile<i1>> &pairsOfA) {
-    const RowGradients raw = gradientsOf(source.rule, scaled(x, factors), pairs, pairsOfA, of);
-    return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
-                        [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
+    ChunkRows decayed = scaled(x, factors);
+    if (!withGates) {
+      const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
+      return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
+                          [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
+    }
+    decayed.q = roundedToTf32(decayed.q), decayed.k = roundedToTf32(decayed.k);
+    if (withA)
+      decayed.a = roundedToTf32(decayed.a);
+    const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
+    const auto shares = std::make_shared<ChunkTile>();
+    return RowGradients{[=] {
+                          const ChunkTile q = raw.q();
+                          *shares = decayed.q * q;
+                          return q * factors.q;
+                        },
+                        [=] {
+                          // Its own gate does not decay what a row of a reads.
+                          const ChunkTile a = raw.a(), read = decayed.a * a;
+                          *shares = cumsum(*shares + read, along(0), Direction::Reverse) - read;
+                          return a * factors.a;
+                        },
+                        [=] {
+                          const ChunkTile k = raw.k();
+                          *shares = *shares - decayed.k * k;
+                          return k * factors.kb;
+                        },
+                        {},
+                        [=] { return withA ? *shares : cumsum(*shares, along(0), Direction::Reverse); }};
   };
   const auto middle = [&] {
     return at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1),
@@ -172,21 +206,21 @@ RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of)
   };
   if (bounded)
     return middle();
-  const auto none = zeros<f32>({source.rows, source.columns});
   const auto sum = [&](const RowGradients &x, const ChunkTile &q, const ChunkTile &a, const ChunkTile &k,
-                       const ChunkTile &b) {
-    const ChunkTile nextQ = q + x.q(), nextK = k + x.k();
-    return std::tuple{nextQ, withA ? a + x.a() : a, nextK, withB ? b + x.b() : b};
+                       const ChunkTile &b, const ChunkTile &gates) {
+    const ChunkTile nextQ = q + x.q(), nextK = k + x.k(), nextA = withA ? a + x.a() : a;
+    return std::tuple{nextQ, nextA, nextK, withB ? b + x.b() : b, withGates ? gates + x.gates() : gates};
   };
-  const auto [q, a, k, b] = when(
-      min(half) >= lowestSum, [&] { return sum(middle(), none, none, none, none); },
+  const auto [q, a, k, b, gates] = when(
+      min(half) >= lowestSum, [&] { return sum(middle(), none, none, none, none, none); },
       [&] {
-        return loop(over(0, levels()), none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b) {
+        return loop(over(0, levels()), none, none, none, none, none, [&](auto log, auto... sums) {
           const Level level = ofHalves(log);
-          return sum(at(source.read(Cache::Default), level.factors, level.pairs, level.pairs), q, a, k, b);
+          return sum(at(source.read(Cache::Default), level.factors, level.pairs, level.pairs), sums...);
         });
       });
-  return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; }};
+  return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; },
+          [gates = gates] { return gates; }};
 }
 
 } // namespace kiln::kernels

@@ -72,6 +72,8 @@ struct ProductGradients {
 /// Gradients by rows, each recorded when it is asked for, once: so that one is done with before the next is begun.
 struct RowGradients {
   std::function<ChunkTile()> q, a, k, b;
+  /// What the log decays get from pairs of rows, if that was asked for: after all rows.
+  std::function<ChunkTile()> gates = {};
 };
 
 /// What rows are multiplied by: [C, columns], [C, 1], or nothing.
@@ -102,7 +104,12 @@ public:
   /// qb, ak, ab in this order.
   std::vector<ChunkTile> products(const ChunkRows &rows) const;
   /// What the rows, the source's, get from gradients by their products.
-  RowGradients gradients(const ChunkRows &rows, const ProductGradients &of) const;
+  ///
+  /// `withGates`: what the gates get, too.  A pair's share is added at its later row and taken away at its earlier one,
+  /// and is nothing for gates before or after both: where a gate leaves little of a state, that is all there is.  Both
+  /// are made of the same rounded numbers here, so that they leave rounding of f32, where gradients times rows leave
+  /// that of 11 bits.  For rules without b of their own.
+  RowGradients gradients(const ChunkRows &rows, const ProductGradients &of, bool withGates) const;
 
 private:
   Factors aroundMiddle() const;

@@ -160,6 +160,8 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           TensorArg<G, 3, "dgate_of_head", maybe> dGateOfHead, TensorArg<B, 3, "dbeta", maybe> dBeta,
           Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const bool withA = reads(c.rule), withB = hasOwnB(c.rule);
+        // RWKV7's decays are mild; a tile more is more than DPLR's registers hold.
+        const bool gatesByPairs = c.gate == GateKind::Channel && c.rule != ChunkRule::Dplr;
         const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
         // Gradients of one slice of K; and what it has of those that are sums over K, one number a token: of the gates
         // of a head, of beta.
@@ -194,8 +196,10 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             return c.bounded ? d : product(l, r);
           };
           const RowGradients intra =
-              decay.gradients(rows, {[&] { return again(qk, out, byK); }, [&] { return again(qb, out, byB); },
-                                     [&] { return far(again(ak, y, byK)); }, [&] { return far(again(ab, y, byB)); }});
+              decay.gradients(rows,
+                              {[&] { return again(qk, out, byK); }, [&] { return again(qb, out, byB); },
+                               [&] { return far(again(ak, y, byK)); }, [&] { return far(again(ab, y, byB)); }},
+                              gatesByPairs);
           const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
             return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
           };
@@ -205,7 +209,8 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           // The neighbours' rows are read; those outside the chunk have zeros for numbers.
           const ChunkSource before = here.later(-1).source(in, scale, c), after = here.later(1).source(in, scale, c);
           // One row after the other: each is read where it is needed, and its gradient written before the next.
-          // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
+          // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.  Of
+          // `gatesByPairs` by the states alone.
           const auto factors = decay.fromMiddleToEnds();
           const auto sameK = same(qk), sameB = withB ? same(qb) : sameK;
           // Transposed: the state before the chunk, and the gradient of that after it.
@@ -214,22 +219,23 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto byState = [&](const Part &l, const Part &r) {
             return here.sumOfParts([&](const ChunkProgram &p) { return dot(l(p), r(p)); });
           };
-          const auto qFar = intra.q() + byState(out, h) * factors.q;
+          const ChunkTile qIntra = intra.q(), qState = byState(out, h) * factors.q, qFar = qIntra + qState;
           auto dQ = qFar + sameK * source.k();
           if (withB)
             dQ = dQ + sameB * source.b();
           here.writeSlice(dq, dQ * scale);
-          auto later = source.q() * qFar;
+          auto later = source.q() * (gatesByPairs ? qState : qFar);
 
           const auto kIntra = intra.k(), kEnd = byState(byK, dh) * factors.kb;
           auto toEnd = source.k() * kEnd;
-          later = later - source.k() * kIntra;
+          if (!gatesByPairs)
+            later = later - source.k() * kIntra;
           auto dK = kIntra + kEnd + sameK * source.q();
           ChunkTile dA, read;
           if (withA) {
             dK = dK + ofWriter(ak) * after.a();
-            const auto aFar = intra.a() + byState(y, h) * factors.a;
-            read = source.a() * aFar, later = later + read;
+            const ChunkTile aIntra = intra.a(), aState = byState(y, h) * factors.a, aFar = aIntra + aState;
+            read = source.a() * (gatesByPairs ? aState : aFar), later = later + read;
             dA = aFar + ofReader(ak) * before.k();
           }
           if (c.rule == ChunkRule::Delta) {
@@ -254,6 +260,8 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           auto dG = cumsum(later, along(0), Direction::Reverse) + state + cumsum(toEnd, along(0)) - toEnd;
           if (withA)
             dG = dG - read;
+          if (gatesByPairs)
+            dG = dG + intra.gates();
           if (c.rule == ChunkRule::Delta)
             dG = dG + source.a() * dA; // a's own gate
           if (c.gate == GateKind::Head)

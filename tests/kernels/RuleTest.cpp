@@ -147,6 +147,32 @@ TEST_P(Rule, GatesOfAnySize) {
   }
 }
 
+/// Nothing is left of a state that decays by e^-30, and nothing by that gate as a gradient; what pairs of tokens before
+/// it and after it gain and lose there is the same but for rounding of f32, whichever way a chunk is taken.
+TEST_P(Rule, GradientsByStrongGatesAreNothing) {
+  unsigned number = 0;
+  for (const std::string name : {"kda", "gla"})
+    for (const std::size_t every : {40, 5}) { // around the middle; by halves
+      if (!chosen(number++, 4))
+        continue;
+      const DplrProblem p{1, 128, 1, 64, 64, {}, {}, DType::F16};
+      SCOPED_TRACE(deviceNames()[GetParam()] + ": " + name + ", one gate of " + std::to_string(every));
+      Arrays inputs = drawn(name, p, 17);
+      std::vector<double> g = toHost(inputs.at("g")).values;
+      const auto isStrong = [&](std::size_t i) { return (i / p.dim + i % p.dim) % every == 0; };
+      for (std::size_t i = 0; i < g.size(); ++i)
+        g[i] = isStrong(i) ? -30 : 0.1 * g[i];
+      inputs["g"] = arrayOf(DType::F32, inputs.at("g").shape, g);
+      const Arrays outputs = run(name + "_backward", inputs, p);
+      ASSERT_NO_FATAL_FAILURE(compare(name + "_backward", inputs, p, outputs));
+      const std::vector<double> dg = toHost(outputs.at("dg")).values;
+      double strong = 0, all = 0;
+      for (std::size_t i = 0; i < dg.size(); ++i)
+        all += dg[i] * dg[i], strong += isStrong(i) ? dg[i] * dg[i] : 0;
+      EXPECT_LE(std::sqrt(strong / all), 1e-6);
+    }
+}
+
 /// Keys of positive numbers, any two of which are nearly parallel, and nothing decays: of what a chunk's tokens read of
 /// each other little is left once each is corrected (Rule.h).
 TEST_P(Rule, NearlyParallelKeysThatNothingDecays) {
