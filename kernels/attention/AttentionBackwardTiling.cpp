@@ -59,9 +59,13 @@ constexpr Tiles ofBias[] = {{64, 64, 64, 4},  {128, 64, 64, 8}, {128, 32, 32, 4}
 std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const AttentionBackwardConfig &c) {
   constexpr std::int64_t element = 2, number = 4;
   const std::int64_t columns = c.dim + c.dimV, pairs = std::int64_t(t.blockM) * t.blockN;
+  // Rows of other widths than of whole 64 bytes are copied once more for wgmma.
+  const auto copied = [&](int width) { return t.warpgroups && width % 32 ? width : 0; };
+  const std::int64_t copies = copied(c.dim) + copied(c.dimV);
   return launch == AttentionBackwardLaunch::Keys
-             ? element * ((t.blockN + c.stages * t.blockM) * columns + 2 * pairs) + 2 * number * c.stages * t.blockM
-             : element * ((t.blockM + c.stages * t.blockN) * columns + pairs);
+             ? element * ((t.blockN + c.stages * t.blockM) * columns + t.blockM * copies + 2 * pairs) +
+                   2 * number * c.stages * t.blockM
+             : element * ((t.blockM + c.stages * t.blockN) * columns + t.blockN * copies + pairs);
 }
 
 /// For the stages of `c`.
@@ -83,8 +87,7 @@ const Tiles *firstThatFits(std::span<const Tiles> all, AttentionBackwardLaunch l
   };
   const auto shared = std::min<std::int64_t>(code.sharedOptIn, device.sharedOptIn);
   for (const Tiles &t : all)
-    if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options &&
-        (!t.warpgroups || (warpgroups && divides(t))) &&
+    if (std::max(c.dim, c.dimV) <= t.widest && given >= t.options && (!t.warpgroups || (warpgroups && divides(t))) &&
         bytesOf(launch, t, c) <= shared)
       return &t;
   return nullptr;
