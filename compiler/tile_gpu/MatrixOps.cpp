@@ -79,22 +79,28 @@ tile::MemoryOrdering WarpgroupDotOp::ordering() {
   return out;
 }
 
-/// Products of a block end in their order: adds those before `product` that no earlier wait was for.
+/// Products end in their order: adds those before `product` that no earlier wait was for.  Of its block and, out of the
+/// branches of conditionals, of those around it; one that a loop's round before began is not named.
 static void addOlder(Operation *product, WarpgroupWaitOp wait, llvm::SmallVectorImpl<Operation *> &out) {
   llvm::SmallPtrSet<Operation *, 4> over;
   bool isOlder = false;
-  Operation *const end = product->getBlock()->findAncestorOpInBlock(*wait);
-  for (Operation *op = end ? end->getPrevNode() : nullptr; op && !over.contains(op); op = op->getPrevNode()) {
-    auto earlier = dyn_cast<WarpgroupWaitOp>(op);
-    if (earlier && !isa<PendingType>(earlier.getType()))
-      over.insert(earlier.getSums().getDefiningOp());
-    else if (isOlder && isa<WarpgroupDotOp>(op) && !llvm::is_contained(out, op))
-      out.push_back(op);
-    isOlder |= op == product;
+  for (Operation *at = product->getBlock()->findAncestorOpInBlock(*wait); at; at = at->getParentOp()) {
+    for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode()) {
+      if (over.contains(op))
+        return;
+      auto earlier = dyn_cast<WarpgroupWaitOp>(op);
+      if (earlier && !isa<PendingType>(earlier.getType()))
+        over.insert(earlier.getSums().getDefiningOp());
+      else if (isOlder && isa<WarpgroupDotOp>(op) && !llvm::is_contained(out, op))
+        out.push_back(op);
+      isOlder |= op == product;
+    }
+    if (!isa<scf::IfOp>(at->getParentOp()))
+      return;
   }
 }
 
-/// The products that are over here, where sums become a tile; none where a loop carries them.
+/// The products that are over here, where sums become a tile; none (any may be) where a loop carries them.
 static llvm::SmallVector<Operation *, 1> productsOf(WarpgroupWaitOp wait) {
   llvm::SmallVector<Operation *, 1> out;
   if (isa<PendingType>(wait.getResult().getType()))

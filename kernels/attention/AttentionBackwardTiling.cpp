@@ -55,17 +55,19 @@ constexpr Tiles ofQueries[] = {{64, 128, 64, 8, With::All, true},
 constexpr Tiles ofBias[] = {{64, 64, 64, 4},  {128, 64, 64, 8}, {128, 32, 32, 4},
                             {256, 32, 64, 8}, {256, 32, 32, 4}, {256, 16, 32, 4}};
 
+/// Columns of a tile for `columns`.  Two warpgroups share the columns of 64 rows, whole 16 each: products of other
+/// widths would be left to mma.sync, and what both read copied.
+int widthOf(const Tiles &t, int columns) {
+  return t.warpgroups && t.widest > 128 ? (columns + 31) / 32 * 32 : columns;
+}
+
 /// Of shared memory, if all tiles of the loop and of the program lie there, and what threads exchange.
 std::int64_t bytesOf(AttentionBackwardLaunch launch, const Tiles &t, const AttentionBackwardConfig &c) {
   constexpr std::int64_t element = 2, number = 4;
-  const std::int64_t columns = c.dim + c.dimV, pairs = std::int64_t(t.blockM) * t.blockN;
-  // Rows of other widths than of whole 64 bytes are copied once more for wgmma.
-  const auto copied = [&](int width) { return t.warpgroups && width % 32 ? width : 0; };
-  const std::int64_t copies = copied(c.dim) + copied(c.dimV);
+  const std::int64_t columns = widthOf(t, c.dim) + widthOf(t, c.dimV), pairs = std::int64_t(t.blockM) * t.blockN;
   return launch == AttentionBackwardLaunch::Keys
-             ? element * ((t.blockN + c.stages * t.blockM) * columns + t.blockM * copies + 2 * pairs) +
-                   2 * number * c.stages * t.blockM
-             : element * ((t.blockM + c.stages * t.blockN) * columns + t.blockN * copies + pairs);
+             ? element * ((t.blockN + c.stages * t.blockM) * columns + 2 * pairs) + 2 * number * c.stages * t.blockM
+             : element * ((t.blockM + c.stages * t.blockN) * columns + pairs);
 }
 
 /// For the stages of `c`.
@@ -124,6 +126,7 @@ void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig
   // What does not fit is refused by the compiler, with the bytes.
   const Tiles &t = chosen ? *chosen : all.back();
   c.blockM = t.blockM, c.blockN = t.blockN, c.warps = t.warps;
+  c.dim = widthOf(t, c.dim), c.dimV = widthOf(t, c.dimV);
   divideBlocks(c);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/dplr/Decay.h"
 
+#include <limits>
 #include <memory>
 
 namespace kiln::kernels {
@@ -8,9 +9,10 @@ using namespace language;
 
 namespace {
 
-/// As products round their operands.
+/// As products round their operands; what is not finite stays as it is.
 ChunkTile roundedToTf32(const ChunkTile &x) {
-  return bitcast<f32>((bitcast<u32>(x) + 0x1000u) & 0xffffe000u);
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  return select(abs(x) < infinity, bitcast<f32>((bitcast<u32>(x) + 0x1000u) & 0xffffe000u), x);
 }
 
 /// From `x`, decayed as the pairs are: those of q, and those of a (none: all that are not zero).
@@ -180,6 +182,7 @@ RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of,
     if (withA)
       decayed.a = roundedToTf32(decayed.a);
     const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
+    // In the order of RowGradients: what q, then k, then a add, so that one tile is kept and not three.
     const auto shares = std::make_shared<ChunkTile>();
     return RowGradients{[=] {
                           const ChunkTile q = raw.q();

@@ -70,9 +70,10 @@ struct ProductGradients {
 };
 
 /// Gradients by rows, each recorded when it is asked for, once: so that one is done with before the next is begun.
+/// Asked for in this order: q, k, a, b, gates.  Of a, b and gates only those that there are.
 struct RowGradients {
   std::function<ChunkTile()> q, a, k, b;
-  /// What the log decays get from pairs of rows, if that was asked for: after all rows.
+  /// What the log decays get from pairs of rows, if that was asked for; there is no b then.
   std::function<ChunkTile()> gates = {};
 };
 

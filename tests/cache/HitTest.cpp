@@ -178,7 +178,7 @@ TEST(DefaultDirectory, FollowsTheEnvironment) {
   EXPECT_EQ(where(), "/fast/kernels");
 }
 
-/// "A new process with a disk hit is ready in 5 ms" rests on this; `kiln bench` has the times.
+/// "A new process with a disk hit is ready in 5 ms" rests on this; `kiln bench` times such a process.
 TEST(Hit, MakesAFewSystemCallsHoweverLargeTheEntryAndReadsItOnce) {
   for (const std::size_t payload : {100u, 100'000u, 3'000'000u}) {
     kiln::test::TemporaryDirectory folder;

@@ -256,7 +256,7 @@ TEST(AttentionBackwardTargets, EveryTargetComputesEveryWidth) {
         ++number;
         // Where the type has no matrix instructions there are thousands of multiply-adds.
         const bool slow = type == DType::BF16 && !target.has(Capability::Bf16Mma);
-        // Hopper's products read such rows from copies, for which there is room, or is not.
+        // Columns for which Hopper's tiles are wider.
         const bool always =
             (dim == 208 || dim == 240) && type == DType::BF16 && target.name == std::string_view("sm_90a");
         if (!isFullTier() && !always && (slow || number % 45 != 3))

@@ -1,6 +1,8 @@
 // Which tiles attention takes: they fit, and where the device has room, two warps for each scheduler.
 #include "kernels/attention/AttentionTiling.h"
 
+#include "kernels/attention/AttentionBackwardTiling.h"
+
 #include "compiler/target/Target.h"
 
 #include <gtest/gtest.h>
@@ -149,6 +151,23 @@ TEST(AttentionTiling, OlderCodeOnANewerDevice) {
   EXPECT_EQ(c.warps, 4);
   chooseTiles(c, {4096, 4096, 32}, named("sm_90"), named("sm_80"), 108);
   EXPECT_EQ(c.warps, 8);
+}
+
+/// Two warpgroups share the columns of 64 rows: by whole instructions at every width (AttentionBackwardTiling.cpp).
+TEST(AttentionBackwardTiling, WideTilesAreOfWarpgroupsAtEveryWidth) {
+  for (int dim = 144; dim <= 256; dim += 16)
+    for (const AttentionBackwardLaunch launch : {AttentionBackwardLaunch::Keys, AttentionBackwardLaunch::Queries}) {
+      AttentionBackwardConfig c;
+      c.dim = c.dimV = dim;
+      chooseBackwardTiles(launch, c, /*aligned=*/true, named("sm_90a"), named("sm_90a"));
+      EXPECT_EQ((std::tuple{c.blockM, c.blockN, c.warps}), (std::tuple{64, 64, 8})) << dim;
+      EXPECT_EQ(c.dim, (dim + 31) / 32 * 32);
+      EXPECT_EQ(c.dimV, c.dim);
+      AttentionBackwardConfig other;
+      other.dim = other.dimV = dim;
+      chooseBackwardTiles(launch, other, /*aligned=*/true, named("sm_80"), named("sm_80"));
+      EXPECT_EQ(other.dim, dim);
+    }
 }
 
 } // namespace

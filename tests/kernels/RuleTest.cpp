@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace kiln::test {
@@ -145,6 +146,49 @@ TEST_P(Rule, GatesOfAnySize) {
         ASSERT_NO_FATAL_FAILURE(compare(family, inputs, p, run(family, inputs, p)));
     }
   }
+}
+
+/// Gates with a bound, for which no chunk is looked at: chunks of 16 and of 64, one slice of K and several.
+TEST_P(Rule, BoundedGates) {
+  struct Case {
+    int chunk;
+    double bound;
+    unsigned dim;
+  };
+  unsigned number = 0;
+  for (const std::string name : {"kda", "gla"})
+    for (const Case &it : {Case{16, -7, 64}, {64, -1.8, 64}, {64, -1.8, 144}, {32, -3, 96}}) {
+      if (!chosen(number++, 4))
+        continue;
+      const DplrProblem p{
+          1,         130, 1, it.dim, 64, {}, {{"chunk_size", it.chunk}, {"safe_gate", true}, {"lower_bound", it.bound}},
+          DType::F16};
+      SCOPED_TRACE(deviceNames()[GetParam()] + ": " + name + " " + p.text());
+      Arrays inputs = drawn(name, p, 19);
+      std::vector<double> g = toHost(inputs.at("g")).values;
+      for (std::size_t i = 0; i < g.size(); ++i)
+        g[i] = std::max(g[i], it.bound) * (i % 3 == 0 ? 0.1 : 1);
+      inputs["g"] = arrayOf(DType::F32, inputs.at("g").shape, g);
+      ASSERT_NO_FATAL_FAILURE(compare(name + "_backward", inputs, p, run(name + "_backward", inputs, p)));
+    }
+}
+
+/// A number that is none stays none on its way to gradients, by the rows of its chunk that it is multiplied with.
+TEST_P(Rule, NotANumberIsSeen) {
+  if (!chosen(1, 2))
+    return;
+  const DplrProblem p{1, 64, 1, 64, 64, {}, {}, DType::BF16};
+  Arrays inputs = drawn("gla", p, 23);
+  std::vector<double> k = toHost(inputs.at("k")).values;
+  k[10 * p.dim + 3] = std::numeric_limits<double>::quiet_NaN();
+  inputs["k"] = arrayOf(p.dtype, inputs.at("k").shape, k);
+  const Arrays outputs = run("gla_backward", inputs, p);
+  ASSERT_FALSE(outputs.empty());
+  const std::vector<double> dq = toHost(outputs.at("dq")).values, dg = toHost(outputs.at("dg")).values;
+  for (std::size_t t = 10; t < p.tokens; ++t)
+    EXPECT_TRUE(std::isnan(dq[t * p.dim + 3])) << t;
+  EXPECT_TRUE(std::isnan(dg[10 * p.dim + 3]));
+  EXPECT_FALSE(std::isnan(dq[10 * p.dim + 4]));
 }
 
 /// Nothing is left of a state that decays by e^-30, and nothing by that gate as a gradient; what pairs of tokens before

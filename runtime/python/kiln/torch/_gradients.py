@@ -61,7 +61,7 @@ def _eager(
 
 
 def applier(function: type[torch.autograd.Function]) -> Callable[..., Any]:
-    """function.apply, at half its cost in eager calls."""
+    """function.apply where a call is traced or transformed, else the faster one of `_eager`."""
     run = _eager(function)
 
     def apply(*values: Any) -> Any:
@@ -125,7 +125,10 @@ class Differentiable:
                         return self._with_gradient(tensors, options, alone is not None)
             return (alone or self.forward).overload(*tensors, *options[: self._forward_options])
         except RuntimeError as error:
-            raise as_raised(error) from None
+            raised = as_raised(error)
+            if raised is error:  # torch's, or of a hook of the user's
+                raise
+            raise raised from None
 
     def _with_gradient(
         self, tensors: tuple[Any, ...], options: tuple[Any, ...], first: bool
@@ -151,8 +154,8 @@ def _functions_of(of: Differentiable) -> tuple[type[torch.autograd.Function], An
     """The Function of the arguments (options, *tensors), as of Differentiable.run; tensors at the
     end may be left out.  What it refers to is plain data and torch's overloads: Dynamo traces it.
 
-    And what calls of it that nothing traces run: for all outputs, and for the first alone, where
-    the others are kept for the gradient and cost no more.
+    Also two of `_eager`: one gives all outputs; the other gives the first, and keeps the rest for
+    the gradient.  They save what `setup_context` saves.
     """
     direct = getattr(of.forward.overload, "_op", of.forward.overload)  # without a frame of Python
     overload, outputs = of.forward.invoke, of.forward.outputs
