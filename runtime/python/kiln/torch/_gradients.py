@@ -101,29 +101,29 @@ class Differentiable:
     ) -> None:
         self.forward, self.backward, self.of_backward = forward, backward, of_backward
         self._cast = tuple(forward.inputs.index(name) for name in cast)
-        self._forward_options = len(forward.options)
+        self._tensors = len(forward.inputs)
         self._function, self._all, self._first = _functions_of(self)
 
     def run(
         self,
-        tensors: tuple[Any, ...],
-        options: tuple[Any, ...],
+        values: tuple[Any, ...],
+        of_backward: tuple[Any, ...] = (),
         alone: TorchOperation | None = None,
     ) -> Any:
-        """The call.  tensors: as forward.inputs; options: as forward.options and `of_backward`.
+        """The call.  values: as forward.arguments; of_backward: the options of that name.
 
         alone: the operation of the first output and no other.  If it is given, that is the result;
         and it serves where no gradient is wanted.
         A Function costs time, so it is left out there.
         """
         if _is_any_autocast_enabled():
-            tensors = cast_for_autocast(tensors, self._cast)
+            values = cast_for_autocast(values, self._cast)
         try:  # as `invoke`, without its frame
             if torch.is_grad_enabled():
-                for tensor in tensors:
+                for tensor in values[: self._tensors]:
                     if tensor is not None and getattr(tensor, "requires_grad", False):
-                        return self._with_gradient(tensors, options, alone is not None)
-            return (alone or self.forward).overload(*tensors, *options[: self._forward_options])
+                        return self._with_gradient(values, of_backward, alone is not None)
+            return (alone or self.forward).overload(*values)
         except RuntimeError as error:
             raised = as_raised(error)
             if raised is error:  # torch's, or of a hook of the user's
@@ -131,28 +131,29 @@ class Differentiable:
             raise raised from None
 
     def _with_gradient(
-        self, tensors: tuple[Any, ...], options: tuple[Any, ...], first: bool
+        self, values: tuple[Any, ...], of_backward: tuple[Any, ...], first: bool
     ) -> Any:
-        given = len(tensors)
-        while tensors[given - 1] is None:  # each costs as much as a tensor
+        given = self._tensors
+        options = (*values[given:], *of_backward)
+        while values[given - 1] is None:  # each costs as much as a tensor
             given -= 1
         if torch.compiler.is_compiling() or _is_transforming():
-            results = self._function.apply(options, *tensors[:given])
+            results = self._function.apply(options, *values[:given])
             return results[0] if first else results
-        return (self._first if first else self._all)(options, *tensors[:given])
+        return (self._first if first else self._all)(options, *values[:given])
 
     def __call__(self, values: dict[str, Any]) -> Any:
         """The call with arguments by name; those that are left out are None."""
         get = values.get
         return self.run(
-            tuple([get(name) for name in self.forward.inputs]),
-            tuple([get(name) for name in (*self.forward.options, *self.of_backward)]),
+            tuple([get(name) for name in self.forward.arguments]),
+            tuple([get(name) for name in self.of_backward]),
         )
 
 
 def _functions_of(of: Differentiable) -> tuple[type[torch.autograd.Function], Any, Any]:
-    """The Function of the arguments (options, *tensors), as of Differentiable.run; tensors at the
-    end may be left out.  What it refers to is plain data and torch's overloads: Dynamo traces it.
+    """The Function of the arguments (options, *tensors), the backward call's options at the end;
+    tensors at the end may be left out.  What it refers to is plain data and torch's overloads: Dynamo traces it.
 
     Also two of `_eager`: one gives all outputs; the other gives the first, and keeps the rest for
     the gradient.  They save what `setup_context` saves.
@@ -160,7 +161,7 @@ def _functions_of(of: Differentiable) -> tuple[type[torch.autograd.Function], An
     direct = getattr(of.forward.overload, "_op", of.forward.overload)  # without a frame of Python
     overload, outputs = of.forward.invoke, of.forward.outputs
     inputs = of.forward.inputs
-    count = of._forward_options
+    count = len(of.forward.options)
     options = (*of.forward.options, *of.of_backward)
     taken = next(iter(of.backward.values())).inputs
     gradient_to = {name: _gradient_names.gradient_to(name) for name in inputs}

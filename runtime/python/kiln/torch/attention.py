@@ -72,11 +72,9 @@ _attention = Differentiable(
 )
 
 
-def _into(
-    out: torch.Tensor, tensors: tuple[Any, ...], options: tuple[Any, ...], return_lse: bool
-) -> Any:
+def _into(out: torch.Tensor, values: tuple[Any, ...], return_lse: bool) -> Any:
     operation = _forward if return_lse else _alone
-    results = operation.into((*tensors, *options[: len(_OPTIONS)]), o=out)
+    results = operation.into(values, o=out)
     return results if return_lse else results[0]
 
 
@@ -120,11 +118,14 @@ def attention(
     Raises ValueError for shapes and types that do not fit, NotImplementedError for what no kernel
     does.
     """
-    tensors = (q, k, v, sink, alibi, bias, *(None,) * 4, q_descale, k_descale, v_descale)
-    options = (causal, alignment, window[0], window[1], softcap, scale, deterministic)
+    # In the order of _forward's inputs and _OPTIONS, as one display: that is what costs least.
+    # fmt: off
+    values = (q, k, v, sink, alibi, bias, None, None, None, None, q_descale, k_descale, v_descale,
+              causal, alignment, window[0], window[1], softcap, scale)
+    # fmt: on
     if out is not None:
-        return _into(out, tensors, options, return_lse)
-    return _attention.run(tensors, options, None if return_lse else _alone)
+        return _into(out, values, return_lse)
+    return _attention.run(values, (deterministic,), None if return_lse else _alone)
 
 
 def attention_varlen(
@@ -160,8 +161,8 @@ def attention_varlen(
     Returns o, [Tq, H, Dv]; with return_lse also lse, [H, Tq], f32.  The rest is as of attention.
     """
     tables = (cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k)
-    tensors = (q, k, v, sink, alibi, None, *tables, None, None, None)
-    options = (causal, alignment, window[0], window[1], softcap, scale, deterministic)
+    options = (causal, alignment, window[0], window[1], softcap, scale)
+    values = (q, k, v, sink, alibi, None, *tables, None, None, None, *options)
     if out is not None:
-        return _into(out, tensors, options, return_lse)
-    return _attention.run(tensors, options, None if return_lse else _alone)
+        return _into(out, values, return_lse)
+    return _attention.run(values, (deterministic,), None if return_lse else _alone)

@@ -69,8 +69,8 @@ class _Rule:
             if p.kind is p.POSITIONAL_OR_KEYWORD
         ]
         given = [*by_position, "initial_state", "cu_seqlens"]
-        self._places = tuple(given.index(n) for n in self.plain.forward.inputs)
-        self._options = tuple(_OPTIONS.index(o) for o in options)
+        given += _OPTIONS
+        self._places = tuple(given.index(n) for n in self.plain.forward.arguments)
 
     def __call__(
         self,
@@ -82,11 +82,11 @@ class _Rule:
         """tensors: in the function's order, then the first state and the offsets; options: as
         _OPTIONS."""
         operation = self.with_state if output_final_state else self.plain
-        tensors = tuple([tensors[at] for at in self._places])
-        options = tuple([options[at] for at in self._options])
+        given = (*tensors, *options)
+        values = tuple([given[at] for at in self._places])
         if out is None:
-            return operation.run(tensors, options)
-        results = operation.forward.into((*tensors, *options), o=out)
+            return operation.run(values)
+        results = operation.forward.into(values, o=out)
         return results if output_final_state else out
 
 
