@@ -17,9 +17,8 @@ namespace kiln::kernels {
 bool takesOnePass(AttentionBackwardConfig call, bool aligned, const Target &code, const Target &device);
 
 /// Sets blockM, blockN, warps and stages of a launch whose dim, dimV and options are set; dim and dimV to wider tiles
-/// where its products need them.  `aligned`: what its loop
-/// reads lies in whole 16 bytes, so that copies can run during the computation.  `code`: what the code may use;
-/// `device`: what runs it, whose shared memory counts as well.
+/// where its products need them.  `aligned`: what its loop reads lies in whole 16 bytes, so that copies can run during
+/// the computation.  `code`: what the code may use; `device`: what runs it, whose shared memory counts as well.
 void chooseBackwardTiles(AttentionBackwardLaunch launch, AttentionBackwardConfig &config, bool aligned,
                          const Target &code, const Target &device);
 

@@ -173,16 +173,16 @@ RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of,
   const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs,
                       const std::optional<Tile<i1>> &pairsOfA) {
     ChunkRows decayed = scaled(x, factors);
-    if (!withGates) {
-      const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
+    if (withGates) {
+      decayed.q = roundedToTf32(decayed.q), decayed.k = roundedToTf32(decayed.k);
+      if (withA)
+        decayed.a = roundedToTf32(decayed.a);
+    }
+    const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
+    if (!withGates)
       return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
                           [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
-    }
-    decayed.q = roundedToTf32(decayed.q), decayed.k = roundedToTf32(decayed.k);
-    if (withA)
-      decayed.a = roundedToTf32(decayed.a);
-    const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
-    // In the order of RowGradients: what q, then k, then a add, so that one tile is kept and not three.
+    // What q, then k, then a add (the order of RowGradients), so that one tile is kept and not three.
     const auto shares = std::make_shared<ChunkTile>();
     return RowGradients{[=] {
                           const ChunkTile q = raw.q();

@@ -194,6 +194,8 @@ TEST(Hit, MakesAFewSystemCallsHoweverLargeTheEntryAndReadsItOnce) {
     options.directory = folder.path();
     options.files = &layer;
     const auto cache = openCache(options);
+    EXPECT_EQ(calls.count("read"), 0u) << "an open reads no entry";
+    EXPECT_LE(layer.calls, 12);
     calls.clear();
     const auto found = cache->lookup(key);
     ASSERT_TRUE(found.ok() && found->has_value());

@@ -1,9 +1,8 @@
 // Which tiles attention takes: they fit, and where the device has room, two warps for each scheduler.
 #include "kernels/attention/AttentionTiling.h"
 
-#include "kernels/attention/AttentionBackwardTiling.h"
-
 #include "compiler/target/Target.h"
+#include "kernels/attention/AttentionBackwardTiling.h"
 
 #include <gtest/gtest.h>
 
