@@ -1,7 +1,6 @@
 #include "kernels/dplr/Decay.h"
 
 #include <limits>
-#include <memory>
 
 namespace kiln::kernels {
 
@@ -169,61 +168,55 @@ std::vector<ChunkTile> Decay::products(const ChunkRows &rows) const {
 
 RowGradients Decay::gradients(const ChunkRows &rows, const ProductGradients &of, bool withGates) const {
   const bool withA = reads(source.rule), withB = hasOwnB(source.rule);
-  const auto none = zeros<f32>({source.rows, source.columns});
-  const auto at = [&](const ChunkRows &x, const Factors &factors, const Tile<i1> &pairs,
+  const auto at = [&](const ChunkRows &decayed, const Factors &factors, const Tile<i1> &pairs,
                       const std::optional<Tile<i1>> &pairsOfA) {
-    ChunkRows decayed = scaled(x, factors);
-    if (withGates) {
-      decayed.q = roundedToTf32(decayed.q), decayed.k = roundedToTf32(decayed.k);
-      if (withA)
-        decayed.a = roundedToTf32(decayed.a);
-    }
     const RowGradients raw = gradientsOf(source.rule, decayed, pairs, pairsOfA, of);
-    if (!withGates)
-      return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
-                          [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
-    // What q, then k, then a add (the order of RowGradients), so that one tile is kept and not three.
-    const auto shares = std::make_shared<ChunkTile>();
-    return RowGradients{[=] {
-                          const ChunkTile q = raw.q();
-                          *shares = decayed.q * q;
-                          return q * factors.q;
-                        },
-                        [=] {
-                          // Its own gate does not decay what a row of a reads.
-                          const ChunkTile a = raw.a(), read = decayed.a * a;
-                          *shares = cumsum(*shares + read, along(0), Direction::Reverse) - read;
-                          return a * factors.a;
-                        },
-                        [=] {
-                          const ChunkTile k = raw.k();
-                          *shares = *shares - decayed.k * k;
-                          return k * factors.kb;
-                        },
-                        {},
-                        [=] { return withA ? *shares : cumsum(*shares, along(0), Direction::Reverse); }};
+    return RowGradients{[=] { return raw.q() * factors.q; }, [=] { return raw.a() * factors.a; },
+                        [=] { return raw.k() * factors.kb; }, [=] { return raw.b() * factors.kb; }};
   };
   const auto middle = [&] {
-    return at(rows, aroundMiddle(), expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1),
-              std::nullopt);
+    const Factors factors = aroundMiddle();
+    return at(scaled(rows, factors), factors,
+              expandDims(range(0, source.rows), 0) < expandDims(range(0, source.rows), 1), std::nullopt);
   };
   if (bounded)
     return middle();
+  const auto none = zeros<f32>({source.rows, source.columns});
   const auto sum = [&](const RowGradients &x, const ChunkTile &q, const ChunkTile &a, const ChunkTile &k,
-                       const ChunkTile &b, const ChunkTile &gates) {
-    const ChunkTile nextQ = q + x.q(), nextK = k + x.k(), nextA = withA ? a + x.a() : a;
-    return std::tuple{nextQ, nextA, nextK, withB ? b + x.b() : b, withGates ? gates + x.gates() : gates};
+                       const ChunkTile &b) {
+    const ChunkTile nextQ = q + x.q(), nextK = k + x.k();
+    return std::tuple{nextQ, withA ? a + x.a() : a, nextK, withB ? b + x.b() : b};
   };
-  const auto [q, a, k, b, gates] = when(
-      min(half) >= lowestSum, [&] { return sum(middle(), none, none, none, none, none); },
-      [&] {
-        return loop(over(0, levels()), none, none, none, none, none, [&](auto log, auto... sums) {
+  // Rows as products take them, times what they get: of a pair both shares are the same numbers' products.
+  const auto sharesOf = [&](const ChunkRows &x, const ChunkTile &q, const ChunkTile &a, const ChunkTile &k) {
+    const ChunkTile ofQ = x.q * q;
+    return (withA ? ofQ + x.a * a : ofQ) - x.k * k;
+  };
+  const auto halves = [&] {
+    return loop(
+        over(0, levels()), none, none, none, none, none, [&](auto log, auto q, auto a, auto k, auto b, auto shares) {
           const Level level = ofHalves(log);
-          return sum(at(source.read(Cache::Default), level.factors, level.pairs, level.pairs), sums...);
+          ChunkRows x = scaled(source.read(Cache::Default), level.factors);
+          if (!withGates)
+            return std::tuple_cat(sum(at(x, level.factors, level.pairs, level.pairs), q, a, k, b), std::tuple{shares});
+          x.q = roundedToTf32(x.q), x.k = roundedToTf32(x.k);
+          if (withA)
+            x.a = roundedToTf32(x.a);
+          const RowGradients raw = gradientsOf(source.rule, x, level.pairs, level.pairs, of);
+          const ChunkTile byQ = raw.q(), byK = raw.k(), byA = withA ? raw.a() : none;
+          return std::tuple{q + byQ * level.factors.q, withA ? a + byA * level.factors.a : a,
+                            k + byK * level.factors.kb, b, shares + sharesOf(x, byQ, byA, byK)};
         });
+  };
+  const auto [q, a, k, b, ofGates] = when(
+      min(half) >= lowestSum, [&] { return std::tuple_cat(sum(middle(), none, none, none, none), std::tuple{none}); },
+      [&] {
+        const auto [byQ, byA, byK, byB, shares] = halves();
+        return std::tuple{byQ, byA, byK, byB,
+                          withGates ? shares - sharesOf(source.read(Cache::Default), byQ, byA, byK) : shares};
       });
   return {[q = q] { return q; }, [a = a] { return a; }, [k = k] { return k; }, [b = b] { return b; },
-          [gates = gates] { return gates; }};
+          withGates ? std::function([ofGates = ofGates] { return ofGates; }) : std::function<ChunkTile()>()};
 }
 
 } // namespace kiln::kernels

@@ -70,11 +70,10 @@ struct ProductGradients {
 };
 
 /// Gradients by rows, each recorded when it is asked for, once: so that one is done with before the next is begun.
-/// Asked for in this order: q, k, a, b, gates.  Of a, b and gates only those that there are.
 struct RowGradients {
   std::function<ChunkTile()> q, a, k, b;
-  /// What the log decays get from pairs of rows, if that was asked for; there is no b then.
-  std::function<ChunkTile()> gates = {};
+  /// To be added to what rows times these gradients give the log decays; none: nothing.
+  std::function<ChunkTile()> ofGates = {};
 };
 
 /// What rows are multiplied by: [C, columns], [C, 1], or nothing.
@@ -106,10 +105,11 @@ public:
   std::vector<ChunkTile> products(const ChunkRows &rows) const;
   /// What the rows, the source's, get from gradients by their products.
   ///
-  /// `withGates`: what the gates get, too.  A pair's share is added at its later row and taken away at its earlier one,
-  /// and is nothing for gates before or after both: where a gate leaves little of a state, that is all there is.  Both
-  /// are made of the same rounded numbers here, so that they leave rounding of f32, where gradients times rows leave
-  /// that of 11 bits.  For rules without b of their own.
+  /// The log decays' own gradients are sums of rows times these: a pair's share is added at its later row and taken
+  /// away at its earlier one, and so is nothing for gates before or after both.  Rows were rounded to 11 bits for the
+  /// products, by their own numbers each, so a share's two sides differ by as much.  Where a gate leaves little of a
+  /// state, that is all that is found there; it may only do so by halves.  `withGates`: `ofGates` is the difference to
+  /// the sums of the rounded rows, of which both sides are the same.  For rules without b of their own.
   RowGradients gradients(const ChunkRows &rows, const ProductGradients &of, bool withGates) const;
 
 private:

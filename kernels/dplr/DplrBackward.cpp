@@ -160,7 +160,7 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           TensorArg<G, 3, "dgate_of_head", maybe> dGateOfHead, TensorArg<B, 3, "dbeta", maybe> dBeta,
           Arg<i32, "sequences"> sequences, Arg<f32, "scale"> scale) {
         const bool withA = reads(c.rule), withB = hasOwnB(c.rule);
-        // RWKV7's decays are mild; a tile more is more than DPLR's registers hold.
+        // RWKV7's decays are mild, and DPLR's registers hold no tile more.
         const bool gatesByPairs = c.gate == GateKind::Channel && c.rule != ChunkRule::Dplr;
         const RuleTensors<T, G, B> in{q, k, a, b, g, gateOfHead, beta};
         // Gradients of one slice of K; and what it has of those that are sums over K, one number a token: of the gates
@@ -195,48 +195,66 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto again = [&](const ChunkTile &d, const Part &l, const Part &r) {
             return c.bounded ? d : product(l, r);
           };
+          const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
+            return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
+          };
+          struct NearPairs {
+            ChunkTile sameK, sameB, akOfReader, akOfWriter, abOfReader, abOfWriter;
+          };
+          const auto nearPairs = [&] {
+            NearPairs n;
+            n.sameK = numbers(qk, 0, 1), n.sameB = withB ? numbers(qb, 0, 1) : n.sameK;
+            if (withA)
+              n.akOfReader = numbers(ak, 1, 1), n.akOfWriter = numbers(ak, 1, 0);
+            if (withB)
+              n.abOfReader = numbers(ab, 1, 1), n.abOfWriter = numbers(ab, 1, 0);
+            return n;
+          };
+          // Before the rows' gradients, after which the matrices need not be kept.  Where chunks are looked at, the
+          // rows' are in a conditional: what is computed before it takes registers of both its arms.
+          NearPairs near;
+          if (c.bounded)
+            near = nearPairs();
           const RowGradients intra =
               decay.gradients(rows,
                               {[&] { return again(qk, out, byK); }, [&] { return again(qb, out, byB); },
                                [&] { return far(again(ak, y, byK)); }, [&] { return far(again(ab, y, byB)); }},
                               gatesByPairs);
-          const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
-            return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
-          };
-          const auto same = [&](const ChunkTile &d) { return numbers(d, 0, 1); };
-          const auto ofReader = [&](const ChunkTile &d) { return numbers(d, 1, 1); };
-          const auto ofWriter = [&](const ChunkTile &d) { return numbers(d, 1, 0); };
+          if (!c.bounded)
+            near = nearPairs();
           // The neighbours' rows are read; those outside the chunk have zeros for numbers.
           const ChunkSource before = here.later(-1).source(in, scale, c), after = here.later(1).source(in, scale, c);
           // One row after the other: each is read where it is needed, and its gradient written before the next.
-          // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.  Of
-          // `gatesByPairs` by the states alone.
+          // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
           const auto factors = decay.fromMiddleToEnds();
-          const auto sameK = same(qk), sameB = withB ? same(qb) : sameK;
           // Transposed: the state before the chunk, and the gradient of that after it.
           const Part h = part([&](const ChunkProgram &p) { return p.stateOfSlot(hs); }),
                      dh = part([&](const ChunkProgram &p) { return p.stateOfSlot(dhs); });
           const auto byState = [&](const Part &l, const Part &r) {
             return here.sumOfParts([&](const ChunkProgram &p) { return dot(l(p), r(p)); });
           };
-          const ChunkTile qIntra = intra.q(), qState = byState(out, h) * factors.q, qFar = qIntra + qState;
-          auto dQ = qFar + sameK * source.k();
+          const ChunkTile qFar = intra.q() + byState(out, h) * factors.q;
+          auto dQ = qFar + near.sameK * source.k();
           if (withB)
-            dQ = dQ + sameB * source.b();
+            dQ = dQ + near.sameB * source.b();
           here.writeSlice(dq, dQ * scale);
-          auto later = source.q() * (gatesByPairs ? qState : qFar);
+          auto later = source.q() * qFar;
+          if (intra.ofGates)
+            later = later + intra.ofGates();
 
           const auto kIntra = intra.k(), kEnd = byState(byK, dh) * factors.kb;
           auto toEnd = source.k() * kEnd;
-          if (!gatesByPairs)
-            later = later - source.k() * kIntra;
-          auto dK = kIntra + kEnd + sameK * source.q();
-          ChunkTile dA, read;
+          later = later - source.k() * kIntra;
+          auto dK = kIntra + kEnd + near.sameK * source.q();
+          ChunkTile dA, read, ofOwnGate;
           if (withA) {
-            dK = dK + ofWriter(ak) * after.a();
-            const ChunkTile aIntra = intra.a(), aState = byState(y, h) * factors.a, aFar = aIntra + aState;
-            read = source.a() * (gatesByPairs ? aState : aFar), later = later + read;
-            dA = aFar + ofReader(ak) * before.k();
+            dK = dK + near.akOfWriter * after.a();
+            const auto aFar = intra.a() + byState(y, h) * factors.a;
+            read = source.a() * aFar, later = later + read;
+            const auto ofRowBefore = near.akOfReader * before.k();
+            dA = aFar + ofRowBefore;
+            if (c.rule == ChunkRule::Delta)
+              ofOwnGate = source.a() * ofRowBefore;
           }
           if (c.rule == ChunkRule::Delta) {
             // k as given: in beta k and in a = -k e^g.
@@ -248,9 +266,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           }
           if (withB) {
             const auto bIntra = intra.b(), bEnd = byState(byB, dh) * factors.kb;
-            here.writeSlice(da, dA + ofReader(ab) * before.b());
+            here.writeSlice(da, dA + near.abOfReader * before.b());
             later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
-            here.writeSlice(db, bIntra + bEnd + sameB * source.q() + ofWriter(ab) * after.a());
+            here.writeSlice(db, bIntra + bEnd + near.sameB * source.q() + near.abOfWriter * after.a());
           }
           if (c.gate == GateKind::None)
             return sums;
@@ -258,12 +276,12 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
               [&](const ChunkProgram &p) { return expandDims(sum(cast<f32>(h(p)) * cast<f32>(dh(p)), along(0)), 0); });
           const auto state = *decay.ofChunk().tile * ofState;
           auto dG = cumsum(later, along(0), Direction::Reverse) + state + cumsum(toEnd, along(0)) - toEnd;
-          if (withA)
-            dG = dG - read;
-          if (gatesByPairs)
-            dG = dG + intra.gates();
+          // A row of a is not decayed by its own gate.  That of the delta rule, -k e^g, is: what it reads from far away
+          // stays, and what it reads of the row before it is added.
           if (c.rule == ChunkRule::Delta)
-            dG = dG + source.a() * dA; // a's own gate
+            dG = dG + ofOwnGate;
+          else if (withA)
+            dG = dG - read;
           if (c.gate == GateKind::Head)
             std::get<0>(sums) = sum(dG, along(1));
           else

@@ -160,7 +160,7 @@ TEST(AttentionBackwardTiling, WideTilesAreOfWarpgroupsAtEveryWidth) {
       c.dim = c.dimV = dim;
       chooseBackwardTiles(launch, c, /*aligned=*/true, named("sm_90a"), named("sm_90a"));
       EXPECT_EQ((std::tuple{c.blockM, c.blockN, c.warps}), (std::tuple{64, 64, 8})) << dim;
-      EXPECT_EQ(c.dim, (dim + 31) / 32 * 32);
+      EXPECT_EQ(c.dim, (dim + 63) / 64 * 64);
       EXPECT_EQ(c.dimV, c.dim);
       AttentionBackwardConfig other;
       other.dim = other.dimV = dim;

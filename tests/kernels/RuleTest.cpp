@@ -192,11 +192,12 @@ TEST_P(Rule, NotANumberIsSeen) {
 }
 
 /// Nothing is left of a state that decays by e^-30, and nothing by that gate as a gradient; what pairs of tokens before
-/// it and after it gain and lose there is the same but for rounding of f32, whichever way a chunk is taken.
+/// it and after it gain and lose there is the same but for rounding: of f32 by halves; around the middle, where few
+/// gates are as strong, of rows to 11 bits (Decay.h).
 TEST_P(Rule, GradientsByStrongGatesAreNothing) {
   unsigned number = 0;
   for (const std::string name : {"kda", "gla"})
-    for (const std::size_t every : {40, 5}) { // around the middle; by halves
+    for (const auto [every, limit] : {std::pair<std::size_t, double>{40, 2e-4}, {5, 1e-6}}) {
       if (!chosen(number++, 4))
         continue;
       const DplrProblem p{1, 128, 1, 64, 64, {}, {}, DType::F16};
@@ -213,7 +214,7 @@ TEST_P(Rule, GradientsByStrongGatesAreNothing) {
       double strong = 0, all = 0;
       for (std::size_t i = 0; i < dg.size(); ++i)
         all += dg[i] * dg[i], strong += isStrong(i) ? dg[i] * dg[i] : 0;
-      EXPECT_LE(std::sqrt(strong / all), 1e-6);
+      EXPECT_LE(std::sqrt(strong / all), limit);
     }
 }
 
