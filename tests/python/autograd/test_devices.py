@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 from common import normal
+from test_linear import inputs_of
 
 import kiln.torch as kt
 
@@ -19,11 +20,8 @@ def attention_inputs():
 
 
 def rwkv7_inputs():
-    q, k, v, do = attention_inputs()
-    kappa = torch.nn.functional.normalize(k.float(), dim=-1).to(k.dtype)
-    w = (-0.6065 * torch.sigmoid(torch.randn(1, ROWS, HEADS, DIM))).to(k.dtype)
-    a = -kappa
-    return [q, w, k, v, a, (kappa * 0.5).to(k.dtype), do]
+    inputs = inputs_of("rwkv7")
+    return [*inputs.values(), torch.randn_like(inputs["v"])]
 
 
 CALLS = {
