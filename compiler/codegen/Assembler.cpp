@@ -6,6 +6,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace kiln {
 namespace {
@@ -29,7 +30,10 @@ constexpr DefectRow defectRows[] = {
     {AssemblerDefect::RegisterSourcedWgmma, {13, 3}},
 };
 
-/// Several, preferred first: PTX goes to the first one that serves it, else to the first.
+/// PTX of as many bytes takes a fifth of a second or more, by a program no longer than in process.
+constexpr std::size_t largePtx = 64 * 1024;
+
+/// Several, preferred first.
 class AssemblerChain : public Assembler {
 public:
   explicit AssemblerChain(std::vector<std::shared_ptr<const Assembler>> links) : links(std::move(links)) {
@@ -54,8 +58,24 @@ public:
   }
   Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options,
                                    std::string_view fileName) const override {
-    const auto it = std::ranges::find_if(links, [&](const auto &link) { return link->serves(ptx); });
-    return (it == links.end() ? links.front() : *it)->assemble(ptx, arch, options, fileName);
+    std::vector<const Assembler *> order;
+    for (const auto &link : links)
+      if (link->serves(ptx))
+        order.push_back(link.get());
+    if (order.empty()) // to be looked at
+      return links.front()->assemble(ptx, arch, options, fileName);
+    if (ptx.size() >= largePtx)
+      std::ranges::stable_partition(order, [](const Assembler *link) { return !link->makesParts(); });
+    std::optional<Result<AssembledModule>> untrusted, failed;
+    for (const Assembler *link : order) {
+      Result<AssembledModule> made = link->assemble(ptx, arch, options, fileName);
+      if (made && made->isTrusted)
+        return made;
+      std::optional<Result<AssembledModule>> &first = made ? untrusted : failed;
+      if (!first)
+        first.emplace(std::move(made));
+    }
+    return std::move(untrusted ? *untrusted : *failed);
   }
   void warmUp(std::string_view arch) const override { links.front()->warmUp(arch); }
 

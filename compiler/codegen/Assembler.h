@@ -44,6 +44,9 @@ struct AssembledModule {
   std::vector<std::string> warnings; ///< the assembler's, as it worded them
   std::string_view assembler;        ///< its name: whose this is
   double milliseconds = 0;
+  /// False: this may be wrong (RegisterLimit.h) and is for looking at; another assembler's code is to be run, or what
+  /// the driver makes of the PTX.
+  bool isTrusted = true;
 };
 
 struct AssembleOptions {
@@ -74,8 +77,10 @@ public:
   virtual const std::string &path() const = 0; ///< where it was found
   /// On whose contents `identity` depends.
   virtual std::vector<std::string> files() const { return {path()}; }
-  /// It makes of this PTX what it says.  nvJitLink takes it for a part of a program, in which no warp can give
-  /// registers to others (setmaxnreg): the code is right, but spills and waits.
+  /// It takes PTX for a part of a program, to be linked: nvJitLink does, and no option of it says otherwise.
+  virtual bool makesParts() const { return false; }
+  /// It makes of this PTX what it says.  In a part of a program no warp can give registers to others (setmaxnreg): the
+  /// code is right, but spills and waits.
   virtual bool serves(std::string_view ptx) const { return true; }
   /// `arch` is "sm_90a"; `fileName` names the PTX in messages, which give its line.
   virtual Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch,
@@ -95,8 +100,8 @@ struct AssemblerSearch {
   std::string temporaryDirectory = "/tmp"; ///< for ptxas's files; a private folder is made in it and removed
 };
 
-/// nvJitLink, else ptxas, else NotFound with everything that was tried.  Where there are both, PTX that nvJitLink does
-/// not serve goes to ptxas.
+/// nvJitLink, else ptxas, else NotFound with everything that was tried.  Where there are both, ptxas gets what takes so
+/// long that starting a program does not show, what nvJitLink does not serve, and what it makes no trusted code of.
 Result<std::shared_ptr<const Assembler>> findAssembler(const AssemblerSearch &search = {});
 
 /// Every assembler of this machine, preferred first; `notes` says why others are missing.

@@ -1,6 +1,7 @@
 // nvJitLink, loaded at run time over declarations of our own (its header's names and numbers, CUDA 12.0 to 13.x).
 #include "compiler/codegen/AssemblerKinds.h"
 #include "compiler/codegen/AssemblerLog.h"
+#include "compiler/codegen/RegisterLimit.h"
 #include "support/Text.h"
 
 #include <chrono>
@@ -77,6 +78,7 @@ public:
   AssemblerVersion version() const override { return number; }
   const std::string &identity() const override { return id; }
   const std::string &path() const override { return libraryPath; }
+  bool makesParts() const override { return true; }
   bool serves(std::string_view ptx) const override { return ptx.find("setmaxnreg") == std::string_view::npos; }
   Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch, const AssembleOptions &options,
                                    std::string_view fileName) const override;
@@ -159,6 +161,7 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
   module.resources = makeReport(log, module.cubin);
   module.warnings = warningsFromLog(log, fileName);
   module.assembler = name();
+  module.isTrusted = !ranOutOfRegisters(ptx, module.resources);
   module.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return module;
 }

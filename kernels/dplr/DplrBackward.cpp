@@ -198,25 +198,17 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto numbers = [&](const ChunkTile &d, int apart, int dim) {
             return expandDims(sum(select(i == j + apart, d, 0.0f), along(dim)), 1);
           };
-          // Of what is next to each other: one number a row, made here or where it is asked for.  Where chunks are
-          // looked at, DPLR's are made late: made early, one case of packed rows was wrong on an H200, not on the
-          // emulator, and why is not known (docs/lab).
-          const bool late = withB && !c.bounded;
-          using Number = std::function<ChunkTile()>;
-          const auto number = [&](const ChunkTile &d, int apart, int dim) {
-            return late ? Number([=] { return numbers(d, apart, dim); })
-                        : Number([x = numbers(d, apart, dim)] { return x; });
-          };
+          // Of what is next to each other: one number a row.
           struct NearPairs {
-            Number sameK, sameB, akOfReader, akOfWriter, abOfReader, abOfWriter;
+            ChunkTile sameK, sameB, akOfReader, akOfWriter, abOfReader, abOfWriter;
           };
           const auto nearPairs = [&] {
             NearPairs n;
-            n.sameK = number(qk, 0, 1), n.sameB = withB ? number(qb, 0, 1) : n.sameK;
+            n.sameK = numbers(qk, 0, 1), n.sameB = withB ? numbers(qb, 0, 1) : n.sameK;
             if (withA)
-              n.akOfReader = number(ak, 1, 1), n.akOfWriter = number(ak, 1, 0);
+              n.akOfReader = numbers(ak, 1, 1), n.akOfWriter = numbers(ak, 1, 0);
             if (withB)
-              n.abOfReader = number(ab, 1, 1), n.abOfWriter = number(ab, 1, 0);
+              n.abOfReader = numbers(ab, 1, 1), n.abOfWriter = numbers(ab, 1, 0);
             return n;
           };
           // Before the rows' gradients, after which the matrices need not be kept.  Where chunks are looked at, the
@@ -236,7 +228,6 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           // One row after the other: each is read where it is needed, and its gradient written before the next.
           // `later`: what dg gains at a token and all before it; `toEnd`: on the way to the chunk's end.
           const auto factors = decay.fromMiddleToEnds();
-          const ChunkTile sameK = near.sameK(), sameB = withB ? near.sameB() : sameK;
           // Transposed: the state before the chunk, and the gradient of that after it.
           const Part h = part([&](const ChunkProgram &p) { return p.stateOfSlot(hs); }),
                      dh = part([&](const ChunkProgram &p) { return p.stateOfSlot(dhs); });
@@ -244,9 +235,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
             return here.sumOfParts([&](const ChunkProgram &p) { return dot(l(p), r(p)); });
           };
           const ChunkTile qFar = intra.q() + byState(out, h) * factors.q;
-          auto dQ = qFar + sameK * source.k();
+          auto dQ = qFar + near.sameK * source.k();
           if (withB)
-            dQ = dQ + sameB * source.b();
+            dQ = dQ + near.sameB * source.b();
           here.writeSlice(dq, dQ * scale);
           auto later = source.q() * qFar;
           if (intra.ofGates)
@@ -255,13 +246,13 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           const auto kIntra = intra.k(), kEnd = byState(byK, dh) * factors.kb;
           auto toEnd = source.k() * kEnd;
           later = later - source.k() * kIntra;
-          auto dK = kIntra + kEnd + sameK * source.q();
+          auto dK = kIntra + kEnd + near.sameK * source.q();
           ChunkTile dA, read, ofOwnGate;
           if (withA) {
-            dK = dK + near.akOfWriter() * after.a();
+            dK = dK + near.akOfWriter * after.a();
             const auto aFar = intra.a() + byState(y, h) * factors.a;
             read = source.a() * aFar, later = later + read;
-            const auto ofRowBefore = near.akOfReader() * before.k();
+            const auto ofRowBefore = near.akOfReader * before.k();
             dA = aFar + ofRowBefore;
             if (c.rule == ChunkRule::Delta)
               ofOwnGate = source.a() * ofRowBefore;
@@ -276,9 +267,9 @@ template <Element T, Element G, Element B, Element I> Kernel gradsOf(const DplrC
           }
           if (withB) {
             const auto bIntra = intra.b(), bEnd = byState(byB, dh) * factors.kb;
-            here.writeSlice(da, dA + near.abOfReader() * before.b());
+            here.writeSlice(da, dA + near.abOfReader * before.b());
             later = later - source.b() * bIntra, toEnd = toEnd + source.b() * bEnd;
-            here.writeSlice(db, bIntra + bEnd + sameB * source.q() + near.abOfWriter() * after.a());
+            here.writeSlice(db, bIntra + bEnd + near.sameB * source.q() + near.abOfWriter * after.a());
           }
           if (c.gate == GateKind::None)
             return sums;

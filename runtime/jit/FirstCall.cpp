@@ -247,10 +247,13 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
     if (!cubin)
       return cubin.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
     stage("assemble", since);
-    addResources(entry.metadata, *cubin);
-    entry.kind = cache::EntryKind::Cubin;
-    entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
-  } else
+    if (cubin->isTrusted) {
+      addResources(entry.metadata, *cubin);
+      entry.kind = cache::EntryKind::Cubin;
+      entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
+    }
+  }
+  if (entry.kind != cache::EntryKind::Cubin)
     entry.payload = std::move(out.output);
   return Out(std::move(entry));
 }

@@ -132,8 +132,10 @@ private:
       if (image.assembled) {
         KILN_ASSIGN(AssembledModule module,
                     (*assembler)->assemble(out.output, name, {assemblerLevelOf(out.metadata), lineInfo()}));
+        image.assembled = module.isTrusted;
         image.code = std::move(module.cubin);
-      } else {
+      }
+      if (!image.assembled) {
         const auto bytes = std::as_bytes(std::span(out.output.data(), out.output.size()));
         image.code.assign(bytes.begin(), bytes.end());
       }
@@ -186,6 +188,12 @@ private:
     KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {level, lineInfo()}));
     for (const std::string &warning : module.warnings)
       std::fprintf(stderr, "%s\n", warning.c_str());
+    if (!module.isTrusted)
+      std::fprintf(
+          stderr,
+          "kiln compile: no register was left, and %s may then be wrong: a call would have the driver assemble "
+          "this; with ptxas (--ptxas) the code can be trusted\n",
+          std::string(module.assembler).c_str());
     Json resources = Json::array();
     for (const KernelResources &k : module.resources.kernels) {
       resources.push_back({{"kernel", k.name},

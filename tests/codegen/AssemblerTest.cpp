@@ -1,11 +1,13 @@
 #include "compiler/codegen/Assembler.h"
 #include "compiler/codegen/CubinReader.h"
+#include "compiler/codegen/RegisterLimit.h"
 #include "compiler/target/Target.h"
 #include "support/Text.h"
 #include "tests/support/TestTier.h"
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -28,6 +30,18 @@ std::string kernel(std::string_view version, std::string_view target, std::strin
          "add.u32 %r2, %r2, %r3;\nst.shared.u32 [%r2], %r1;\nbar.sync 0;\nld.shared.u32 %r4, [%r2];\nst.global.u32 "
          "[%rd1], %r4;\n" +
          std::string(extra) + "ret;\n}\n";
+}
+
+/// Loads 64 numbers and needs the first and the last together: more than the 24 registers that it may have.
+std::string spilling() {
+  std::string loads, sums, names;
+  for (int i = 0; i < 64; ++i) {
+    loads += format("ld.volatile.global.u32 %%a%d, [%%rd1+%d];\n", i, 4 * i);
+    sums += format("mad.lo.u32 %%r1, %%r1, %%a%d, %%a%d;\n", i, 63 - i);
+  }
+  return ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry many(.param .u64 p)\n.maxntid 128\n.maxnreg "
+         "24\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>, %a<64>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n" +
+         loads + sums + "st.global.u32 [%rd1], %r1;\nret;\n}\n";
 }
 
 /// Runs the test once for each kind of assembler.
@@ -239,6 +253,91 @@ TEST(Assembler, WhatNvJitLinkDoesNotServeGoesToPtxas) {
   const Result<AssembledModule> ignored = all[0]->assemble(moves, "sm_90a");
   ASSERT_TRUE(ignored.ok()) << ignored.status().toString();
   EXPECT_FALSE(ignored->warnings.empty());
+}
+
+/// A part of a program for which no register is left may be wrong (RegisterLimit.h).
+TEST(Assembler, WhatRanOutOfRegistersInAPartOfAProgramGoesToPtxas) {
+  std::vector<std::string> notes;
+  const auto all = listAssemblers({}, notes);
+  if (all.size() < 2)
+    GTEST_SKIP() << "there are not both assemblers: " << join(notes, "; ");
+  ASSERT_TRUE(all[0]->makesParts());
+  ASSERT_FALSE(all[1]->makesParts());
+  const std::string text = spilling();
+  for (const auto &assembler : all) {
+    const Result<AssembledModule> made = assembler->assemble(text, "sm_80");
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    const KernelResources *many = made->resources.find("many");
+    ASSERT_TRUE(many);
+    EXPECT_GT(many->spillStoreBytes.value_or(0), 0u);
+    EXPECT_EQ(made->isTrusted, !assembler->makesParts());
+  }
+  const Result<std::shared_ptr<const Assembler>> found = findAssembler();
+  ASSERT_TRUE(found.ok());
+  Result<AssembledModule> made = (*found)->assemble(text, "sm_80");
+  ASSERT_TRUE(made.ok()) << made.status().toString();
+  EXPECT_EQ(made->assembler, "ptxas");
+  EXPECT_TRUE(made->isTrusted);
+  // Large ones take ptxas as long as nvJitLink.
+  const std::string plain = kernel("7.0", "sm_80");
+  EXPECT_EQ((*found)->assemble(plain, "sm_80")->assembler, "nvJitLink");
+  EXPECT_EQ((*found)->assemble(plain + "//" + std::string(1 << 16, 'x') + "\n", "sm_80")->assembler, "ptxas");
+}
+
+/// A link that fails is passed over; where all do, the error is the first one's.
+TEST(Assembler, AnAssemblerThatDoesNotKnowTheArchIsPassedOver) {
+  std::vector<std::string> notes;
+  if (listAssemblers({}, notes).size() < 2)
+    GTEST_SKIP() << "there are not both assemblers: " << join(notes, "; ");
+  TemporaryDirectory folder;
+  const std::string old = folder.path() + "/ptxas";
+  std::ofstream(old) << "#!/bin/sh\n[ \"$1\" = --version ] && echo 'release 9.0, V9.0.1' && exit 0\n"
+                        "echo \"ptxas fatal   : Value 'sm_80' is not defined for option 'gpu-name'\"\nexit 1\n";
+  std::filesystem::permissions(old, std::filesystem::perms::owner_all);
+  AssemblerSearch search;
+  search.ptxas = old;
+  const Result<std::shared_ptr<const Assembler>> found = findAssembler(search);
+  ASSERT_TRUE(found.ok()) << found.status().toString();
+  const std::string large = kernel("7.0", "sm_80") + "//" + std::string(1 << 16, 'x') + "\n";
+  Result<AssembledModule> made = (*found)->assemble(large, "sm_80");
+  ASSERT_TRUE(made.ok()) << made.status().toString();
+  EXPECT_EQ(made->assembler, "nvJitLink");
+  made = (*found)->assemble(spilling(), "sm_80");
+  ASSERT_TRUE(made.ok()) << made.status().toString();
+  EXPECT_FALSE(made->isTrusted);
+  made = (*found)->assemble("nonsense", "sm_80");
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().message().find("gpu-name"), std::string::npos) << made.status().message();
+}
+
+TEST(RegisterLimit, WhatAThreadCanHave) {
+  EXPECT_EQ(registerLimit(""), 255u);
+  EXPECT_EQ(registerLimit(".entry k()\n.reqntid 256\n{"), 255u);
+  EXPECT_EQ(registerLimit(".reqntid 512"), 128u);
+  EXPECT_EQ(registerLimit(".maxntid 32, 4, 4\n{"), 128u);
+  EXPECT_EQ(registerLimit(".maxntid 384\n.minnctapersm 1\n"), 168u);
+  EXPECT_EQ(registerLimit(".reqntid 128\n.minnctapersm 3\n"), 168u);
+  EXPECT_EQ(registerLimit(".maxnreg 40"), 40u);
+  EXPECT_EQ(registerLimit(".reqntid 128 {} .reqntid 1024"), 64u); // of two kernels the less
+  for (const char *text : {".reqntid", ".reqntid x", ".reqntid 0", ".maxntid ,", ".minnctapersm 4294967295 .maxntid 7",
+                           ".maxntid 4294967295, 4294967295, 4294967295", ".maxnreg 99999999999"})
+    EXPECT_LE(registerLimit(text), 255u) << text;
+}
+
+TEST(RegisterLimit, SpillsOrTheLastRegisters) {
+  const auto report = [](std::uint32_t registers, std::optional<std::uint32_t> spilled, std::uint32_t stack) {
+    KernelResources k;
+    k.name = "k", k.registers = registers;
+    k.spillStoreBytes = k.spillLoadBytes = spilled, k.stackBytes = stack;
+    return ResourceReport{{k}};
+  };
+  EXPECT_FALSE(ranOutOfRegisters(".reqntid 512", report(120, 0, 0)));
+  EXPECT_FALSE(ranOutOfRegisters(".reqntid 512", report(120, 0, 64))); // an array of its own
+  EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(120, 4, 8)));
+  EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(128, 0, 0)));
+  EXPECT_TRUE(ranOutOfRegisters("", report(254, 0, 0)));
+  EXPECT_TRUE(ranOutOfRegisters("", report(100, std::nullopt, 8))); // the log says nothing of spills
+  EXPECT_FALSE(ranOutOfRegisters("", report(100, std::nullopt, 0)));
 }
 
 TEST(Assembler, NoneIsAClearMessage) {

@@ -79,6 +79,28 @@ TEST_F(AssemblerTest, WhatNoAssemblerServesTheDriverAssembles) {
   EXPECT_NE((*loaded)->key().find("nvJitLink"), std::string::npos);
 }
 
+/// As many registers as it may have: nvJitLink alone is not trusted with it.
+TEST_F(AssemblerTest, WhatRanOutOfRegistersTheDriverAssembles) {
+  JitOptions options = jitOptions();
+  options.codeTarget = "sm_80";
+  AssemblerSearch search;
+  search.ptxas = options.knobs.ptxas = "none";
+  if (auto any = findAssembler(search); !any)
+    GTEST_SKIP() << any.status().toString();
+  KernelSource source = addSource();
+  const std::size_t at = source.programText.find(".visible .entry");
+  ASSERT_NE(at, std::string::npos) << source.programText;
+  const std::size_t body = source.programText.find('{', at);
+  ASSERT_NE(body, std::string::npos);
+  source.programText.insert(body, ".maxnreg 8\n");
+  auto made = Jit::create(gpu, options);
+  ASSERT_TRUE(made.ok());
+  const auto loaded = (*made)->compile(source);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().toString();
+  EXPECT_EQ(gpu.cubins, 0u);
+  EXPECT_NE((*loaded)->key().find("nvJitLink"), std::string::npos);
+}
+
 TEST_F(AssemblerTest, TheIdentityIsRememberedAndFollowsTheFile) {
   if (auto any = findAssembler(); !any)
     GTEST_SKIP() << any.status().toString();

@@ -143,6 +143,14 @@ std::unique_ptr<Opened> openWith(const std::string &name, const Opening &how) {
   if (how.texts || !how.swaps.empty())
     out->device = std::make_unique<SwappingDevice>(std::move(out->device), how.swaps, how.texts);
   JitOptions options;
+  // Of the environment only what looks at code, or says who assembles it: a test is the same wherever it runs.
+  using Field = std::string Knobs::*;
+  for (const auto &[field, variable] : {std::pair<Field, const char *>(&Knobs::dumpDir, "KILN_DUMP_DIR"),
+                                        {&Knobs::overrideDir, "KILN_OVERRIDE_DIR"},
+                                        {&Knobs::nvJitLink, "KILN_NVJITLINK"},
+                                        {&Knobs::ptxas, "KILN_PTXAS"}})
+    if (const char *given = std::getenv(variable))
+      options.knobs.*field = given;
   options.knobs.compiler = KILN_BINARY_DIR "/bin/libkiln-compiler.so";
   options.knobs.stress = how.stress;
   options.codeTarget = how.codeTarget;

@@ -280,9 +280,8 @@ private:
     out.instrN = std::min(e.coreN / alongN, mostN);
     return out;
   }
-  /// A thread holds an eighth of its registers of each tile at most, as f32.  Kernels of larger ones spill, and of such
-  /// a kernel with wgmma CUDA 13.0's assembler computed an address from the register of something else (H200, an
-  /// illegal instruction; the same with mma.sync ran).  Tiles that are read where they were copied take none.
+  /// A thread holds an eighth of its registers of each tile at most, as f32: kernels of larger ones spill.  Tiles that
+  /// are read where they were copied take none.
   bool isSmall(tile::DotOp dot) const {
     if (copied.contains(dot))
       return true;

@@ -13,10 +13,13 @@ import importlib.util
 import json
 import os
 import pathlib
+import shutil
 from collections.abc import Callable
 from typing import Any
 
 from kiln import errors
+
+_CUDA_PTXAS = "/usr/local/cuda/bin/ptxas"  # where libkiln looks after PATH
 
 __all__ = ["Library", "Operation", "Option", "TensorParameter", "command", "library"]
 
@@ -159,20 +162,35 @@ def command() -> str:
     return str(found)
 
 
-def _offer_assembler() -> None:
-    """torch's wheel brings libnvJitLink.  Kiln takes it if the user has named none."""
-    if "KILN_NVJITLINK" in os.environ:
-        return
-    packages = importlib.util.find_spec("nvidia")
-    for folder in (packages.submodule_search_locations or []) if packages else []:
-        for found in sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvJitLink.so*")))[-1:]:
-            os.environ["KILN_NVJITLINK"] = found
-            return
+def _folders_of(package: str) -> list[str]:
+    """Where a package lies, without importing it; none: it is not installed."""
+    found = importlib.util.find_spec(package)
+    return list(found.submodule_search_locations or []) if found else []
+
+
+def _offer_assemblers() -> None:
+    """torch's wheel brings libnvJitLink and, as Triton's, ptxas.  Kiln takes them if the user has named none; a ptxas
+    of the machine's own comes first."""
+    if "KILN_NVJITLINK" not in os.environ:
+        libraries = [
+            found
+            for folder in _folders_of("nvidia")
+            for found in sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvJitLink.so*")))[-1:]
+        ]
+        if libraries:
+            os.environ["KILN_NVJITLINK"] = libraries[0]
+    if "KILN_PTXAS" not in os.environ and not shutil.which("ptxas") and not os.path.exists(_CUDA_PTXAS):
+        places = (("torch", "bin"), ("triton", "backends/nvidia/bin"))
+        for package, place in places:
+            for folder in _folders_of(package):
+                if os.access(found := os.path.join(folder, place, "ptxas"), os.X_OK):
+                    os.environ["KILN_PTXAS"] = found
+                    return
 
 
 @functools.cache
 def library() -> Library:
     """The library, opened at the first call."""
     path = _path()
-    _offer_assembler()
+    _offer_assemblers()
     return Library(path)

@@ -94,25 +94,44 @@ except FileNotFoundError as e:
     assert "/nowhere/libkiln.so" in python(program).stdout
 
 
-def test_torchs_assembler_is_offered(tmp_path):
-    """torch's wheel brings libnvJitLink: its path becomes the knob's value, unless the user gave
-    one."""
+def test_torchs_assemblers_are_offered(tmp_path):
+    """torch's wheel brings libnvJitLink, and torch's and Triton's bring ptxas: their paths become
+    the knobs' values, unless the user gave some, or the machine has a ptxas of its own."""
     package = tmp_path / "nvidia" / "cu13" / "lib"
     package.mkdir(parents=True)
     (package / "libnvJitLink.so.13").write_bytes(b"")
-    program = f"""
+    (tmp_path / "nvidia" / "__init__.py").write_text("")
+    program = tmp_path / "triton" / "backends" / "nvidia" / "bin" / "ptxas"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "triton" / "__init__.py").write_text("raise ImportError('this imports it')")
+    own = tmp_path / "own" / "ptxas"
+    own.parent.mkdir()
+    for file in (program, own):
+        file.write_text("#!/bin/sh\n")
+        file.chmod(0o755)
+
+    def offered(path=tmp_path / "empty", cuda="/nowhere/ptxas", **given):
+        return python(
+            f"""
 import os, sys
 sys.path.insert(0, {str(tmp_path)!r})
 import kiln._library as l
-l._offer_assembler()
-print(os.environ.get("KILN_NVJITLINK"))
+os.environ["PATH"] = {str(path)!r}
+os.environ.update({given!r})
+l._CUDA_PTXAS = {str(cuda)!r}
+l._offer_assemblers()
+print(os.environ.get("KILN_NVJITLINK"), os.environ.get("KILN_PTXAS"))
 """
-    assert python(program).stdout.strip() == str(package / "libnvJitLink.so.13")
-    os.environ["KILN_NVJITLINK"] = "none"
-    try:
-        assert python(program).stdout.strip() == "none"
-    finally:
-        del os.environ["KILN_NVJITLINK"]
+        ).stdout.split()
+
+    library = str(package / "libnvJitLink.so.13")
+    assert offered() == [library, str(program)]
+    assert offered(KILN_NVJITLINK="none") == ["none", str(program)]
+    assert offered(KILN_PTXAS="none") == [library, "none"]
+    assert offered(path=own.parent) == [library, "None"]
+    assert offered(cuda=own) == [library, "None"]
+    program.chmod(0o644)
+    assert offered() == [library, "None"]
 
 
 def test_knobs_are_set_before_the_first_call():
