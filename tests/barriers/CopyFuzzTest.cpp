@@ -320,7 +320,7 @@ TEST(CopyFuzz, TheProofSaysWhatTheJudgeSays) {
   std::mt19937_64 random(43);
   BarrierHarness harness;
   unsigned races = 0, inFlight = 0, clean = 0, open = 0;
-  for (unsigned round = 0; round < pick(200u, 5000u); ++round) {
+  for (unsigned round = 0; round < pick(130u, 5000u); ++round) {
     Program program(random);
     const std::string text = program.text(/*withBarriers=*/true);
     auto module = harness.parse(text);
@@ -352,7 +352,7 @@ TEST(CopyFuzz, InsertedBarriersAreEnough) {
   std::mt19937_64 random(44);
   BarrierHarness harness;
   unsigned barriers = 0, rejected = 0;
-  for (unsigned round = 0; round < pick(100u, 3000u); ++round) {
+  for (unsigned round = 0; round < pick(70u, 3000u); ++round) {
     Program program(random);
     const std::string text = program.text(/*withBarriers=*/false);
     auto module = harness.parse(text);

@@ -292,7 +292,7 @@ TEST(BarrierFuzz, TheProofSaysWhatTheJudgeSays) {
   std::mt19937_64 random(41);
   BarrierHarness harness;
   unsigned racy = 0, clean = 0;
-  for (unsigned round = 0; round < pick(400u, 6000u); ++round) {
+  for (unsigned round = 0; round < pick(250u, 6000u); ++round) {
     const Program program(random);
     auto module = harness.parse(program.text(/*withBarriers=*/true));
     ASSERT_TRUE(module) << harness.errors << program.text(true);
@@ -312,7 +312,7 @@ TEST(BarrierFuzz, InsertedBarriersAreEnoughAndNoneIsTooMany) {
   std::mt19937_64 random(42);
   BarrierHarness harness;
   unsigned blocks = 0, warps = 0;
-  for (unsigned round = 0; round < pick(200u, 3000u); ++round) {
+  for (unsigned round = 0; round < pick(130u, 3000u); ++round) {
     const Program program(random);
     auto module = harness.parse(program.text(/*withBarriers=*/false));
     ASSERT_TRUE(module) << harness.errors << program.text(false);
