@@ -21,7 +21,7 @@ constexpr AssemblerRow assemblerRows[] = {
     {"ptxas", findPtxas},
 };
 
-/// One row a miscompile.  nvJitLink and ptxas of one CUDA version hold the same assembler, so rows name versions only.
+/// One row a miscompile that follows from the version: nvJitLink and ptxas of one hold the same assembler.
 struct DefectRow {
   AssemblerDefect defect;
   AssemblerVersion firstGood;
@@ -30,7 +30,7 @@ constexpr DefectRow defectRows[] = {
     {AssemblerDefect::RegisterSourcedWgmma, {13, 3}},
 };
 
-/// PTX of as many bytes takes a fifth of a second or more, by a program no longer than in process.
+/// PTX of as many bytes takes a fifth of a second or more: starting a program is little of it.
 constexpr std::size_t largePtx = 64 * 1024;
 
 /// Several, preferred first.
@@ -75,6 +75,8 @@ public:
       if (!first)
         first.emplace(std::move(made));
     }
+    if (untrusted && failed)
+      (*untrusted)->warnings.push_back(failed->status().toString());
     return std::move(untrusted ? *untrusted : *failed);
   }
   void warmUp(std::string_view arch) const override { links.front()->warmUp(arch); }
@@ -138,6 +140,11 @@ Status checkAssemblyArch(std::string_view arch) {
   if (prefixed && digits)
     return {};
   return Status::invalid("'" + std::string(arch) + "' is not an assembly arch", "write it as sm_80 or sm_90a");
+}
+
+Status olderThan(const std::string &id, std::string_view arch) {
+  return {StatusCode::Unsupported, id + " does not know the arch " + std::string(arch) + ", or PTX as new as this",
+          "use a CUDA version that does, or let the driver assemble the PTX"};
 }
 
 ResourceReport makeReport(std::string_view log, std::span<const std::byte> cubin) {

@@ -72,15 +72,16 @@ public:
   virtual ~Assembler() = default;
   virtual std::string_view name() const = 0; ///< "nvJitLink", "ptxas"
   virtual AssemblerVersion version() const = 0;
-  /// For cache keys: name, version, build ("nvJitLink 13.0 build-id 3f2a..").  Equal strings make equal code.
+  /// For cache keys: name, version, build ("nvJitLink 13.0 build-id 3f2a..").  Equal strings make equal code, unless a
+  /// program could not be run once.
   virtual const std::string &identity() const = 0;
   virtual const std::string &path() const = 0; ///< where it was found
   /// On whose contents `identity` depends.
   virtual std::vector<std::string> files() const { return {path()}; }
   /// It takes PTX for a part of a program, to be linked: nvJitLink does, and no option of it says otherwise.
   virtual bool makesParts() const { return false; }
-  /// It makes of this PTX what it says.  In a part of a program no warp can give registers to others (setmaxnreg): the
-  /// code is right, but spills and waits.
+  /// It makes of this PTX what it says.  In a part of a program no warp can give registers to others (setmaxnreg):
+  /// such code spills and waits.
   virtual bool serves(std::string_view ptx) const { return true; }
   /// `arch` is "sm_90a"; `fileName` names the PTX in messages, which give its line.
   virtual Result<AssembledModule> assemble(std::string_view ptx, std::string_view arch,

@@ -16,6 +16,9 @@ Result<std::shared_ptr<const Assembler>> findPtxas(const AssemblerSearch &search
 /// "sm_" digits and at most one letter: nothing else may reach an assembler's command line.
 Status checkAssemblyArch(std::string_view arch);
 
+/// Of PTX that the assembler `id` is too old for.
+Status olderThan(const std::string &id, std::string_view arch);
+
 /// Resources from the log, completed by the cubin where the log does not name a kernel; sorted by name.
 ResourceReport makeReport(std::string_view log, std::span<const std::byte> cubin);
 

@@ -84,6 +84,10 @@ std::vector<KernelResources> resourcesFromLog(std::string_view log) {
   return kernels;
 }
 
+bool isOfLaterVersion(std::string_view log) {
+  return log.find("Unsupported .version") != std::string_view::npos || log.find("gpu-name") != std::string_view::npos;
+}
+
 std::string errorsFromLog(std::string_view log, std::string_view fileName) {
   std::vector<std::string> errors;
   std::string fatal;

@@ -16,6 +16,9 @@ std::vector<KernelResources> resourcesFromLog(std::string_view log);
 /// "file.ptx:6: Unknown symbol 'q'" for each error, joined by line ends; the whole log where no line is an error.
 std::string errorsFromLog(std::string_view log, std::string_view fileName);
 
+/// Whether it failed because the PTX is of a version, or for an arch, that came after the assembler.
+bool isOfLaterVersion(std::string_view log);
+
 /// Warnings and performance notes ("(C7514) Potential Performance Loss ..."), in the same form.
 std::vector<std::string> warningsFromLog(std::string_view log, std::string_view fileName);
 

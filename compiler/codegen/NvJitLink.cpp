@@ -91,9 +91,8 @@ public:
 
 private:
   Status failure(int result, std::string_view log, std::string_view arch, std::string_view fileName) const {
-    if (result == errorUnrecognizedArch || result == errorUnsupportedArch)
-      return {StatusCode::Unsupported, id + " does not know the arch " + std::string(arch),
-              "use a CUDA version that does, or let the driver assemble the PTX"};
+    if (result == errorUnrecognizedArch || result == errorUnsupportedArch || isOfLaterVersion(log))
+      return olderThan(id, arch);
     if (!log.empty())
       return {StatusCode::CompileError, errorsFromLog(log, fileName)};
     std::string text = std::string(fileName) + ": nvJitLink failed with result " + std::to_string(result);

@@ -94,9 +94,8 @@ Result<AssembledModule> Ptxas::assemble(std::string_view ptx, std::string_view a
   if (end.signal)
     return Status(StatusCode::CompileError, "ptxas crashed: " + signalName(end.signal));
   if (end.exitStatus > 0) {
-    if (end.output.find("gpu-name") != std::string::npos)
-      return Status(StatusCode::Unsupported, id + " does not know the arch " + std::string(arch),
-                    "use a CUDA version that does, or let the driver assemble the PTX");
+    if (isOfLaterVersion(end.output))
+      return olderThan(id, arch);
     return Status(StatusCode::CompileError, errorsFromLog(end.output, fileName));
   }
   AssembledModule module;

@@ -18,7 +18,8 @@ namespace kiln {
 /// The most registers that a thread of a kernel can have, by what the PTX says of its blocks: the least of all kernels.
 std::uint32_t registerLimit(std::string_view ptx);
 
-/// Something was spilled, or a kernel took the last registers there are: values may have been computed again.
+/// Something was spilled, or a kernel took some of the last eight registers there are: values may have been computed
+/// again.  Also if the report does not say.
 bool ranOutOfRegisters(std::string_view ptx, const ResourceReport &made);
 
 } // namespace kiln

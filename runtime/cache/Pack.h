@@ -10,7 +10,8 @@
 //         the entries, as they are in files of a cache (Entry.h)
 //
 // A pack key is a kernel's key without the assembler: the code is assembled already, by the one that the pack's maker
-// had, and runs where another one is installed, or none.  Everything else of the key counts as in a cache.
+// had, or is PTX for any driver, and runs where another one is installed, or none.  Everything else of the key counts as
+// in a cache.
 //
 //===----------------------------------------------------------------------===//
 #ifndef KILN_RUNTIME_CACHE_PACK_H

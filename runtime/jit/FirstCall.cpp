@@ -244,11 +244,17 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
     how.optimisation = assemblerLevelOf(entry.metadata);
     Result<AssembledModule> cubin =
         assembler->assemble(out.output, parts.assemblyArch, how, kernel.source.name + ".ptx");
-    if (!cubin)
+    if (!cubin && cubin.status().code() != StatusCode::Unsupported)
       return cubin.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
     stage("assemble", since);
-    if (cubin->isTrusted) {
+    if (cubin) // of code that is not run, too: about what the driver's takes, for sweeps
       addResources(entry.metadata, *cubin);
+    if (!cubin || !cubin->isTrusted)
+      say(LogTopic::Compile, LogLevel::Info,
+          "the driver assembles it: " +
+              (cubin ? std::string(cubin->assembler) + " had no register left; " + join(cubin->warnings, "; ")
+                     : cubin.status().toString()));
+    if (cubin && cubin->isTrusted) {
       entry.kind = cache::EntryKind::Cubin;
       entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
     }

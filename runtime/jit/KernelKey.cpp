@@ -90,6 +90,10 @@ std::string withoutLocations(std::string_view text) {
   return out;
 }
 
+/// Raised when other code is kept of the same assemblers, so that what an older Kiln stored is not found.  2: none of a
+/// part of a program that ran out of registers (RegisterLimit.h).
+static constexpr const char *assemblyRules = "2";
+
 cache::KeyText kernelKey(const KeyParts &parts) {
   const KernelSource &source = *parts.source;
   std::string arguments;
@@ -107,6 +111,7 @@ cache::KeyText kernelKey(const KeyParts &parts) {
       .set("assembly arch", parts.assemblyArch)
       .set("ptx isa", "lowest") // that the kernel's capabilities need: the compiler picks it
       .set("assembler", parts.assembler)
+      .set("assembly", assemblyRules)
       .set("line info", parts.lineInfo ? "on" : "off")
       .set("compiler", parts.compiler)
       .set("plugins", parts.plugins)

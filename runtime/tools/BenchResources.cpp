@@ -27,7 +27,7 @@ Result<std::string> ptxOf(const LoadedKernel &kernel, const Knobs &knobs) {
   return std::move(entry->payload);
 }
 
-/// As the assembler that would be used for the target says.
+/// As the assembler that would be used for the target says; of what the driver would assemble, as far as that tells.
 Status addAssembled(const LoadedKernel &kernel, std::string_view arch, Json &row) {
   KILN_ASSIGN(const Knobs knobs, Knobs::fromEnvironment());
   KILN_ASSIGN(const std::string ptx, ptxOf(kernel, knobs));

@@ -32,16 +32,23 @@ std::string kernel(std::string_view version, std::string_view target, std::strin
          std::string(extra) + "ret;\n}\n";
 }
 
-/// Loads 64 numbers and needs the first and the last together: more than the 24 registers that it may have.
+/// Loads 100 numbers and needs the first and the last together: more than the 24 registers that it may have.
 std::string spilling() {
   std::string loads, sums, names;
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 100; ++i) {
     loads += format("ld.volatile.global.u32 %%a%d, [%%rd1+%d];\n", i, 4 * i);
-    sums += format("mad.lo.u32 %%r1, %%r1, %%a%d, %%a%d;\n", i, 63 - i);
+    sums += format("mad.lo.u32 %%r1, %%r1, %%a%d, %%a%d;\n", i, 99 - i);
   }
   return ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry many(.param .u64 p)\n.maxntid 128\n.maxnreg "
-         "24\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>, %a<64>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n" +
+         "24\n{\n.reg .b64 %rd<2>; .reg .b32 %r<2>, %a<100>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n" +
          loads + sums + "st.global.u32 [%rd1], %r1;\nret;\n}\n";
+}
+
+/// The same for blocks of so many threads, and as many registers as they may have.
+std::string spillingBlock(unsigned threads) {
+  std::string text = spilling();
+  text.replace(text.find(".maxntid 128\n.maxnreg 24"), 24, format(".reqntid %u", threads));
+  return text;
 }
 
 /// Runs the test once for each kind of assembler.
@@ -305,9 +312,14 @@ TEST(Assembler, AnAssemblerThatDoesNotKnowTheArchIsPassedOver) {
   made = (*found)->assemble(spilling(), "sm_80");
   ASSERT_TRUE(made.ok()) << made.status().toString();
   EXPECT_FALSE(made->isTrusted);
-  made = (*found)->assemble("nonsense", "sm_80");
-  ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.status().message().find("gpu-name"), std::string::npos) << made.status().message();
+  ASSERT_EQ(made->warnings.size(), 1u); // why it is not ptxas's
+  EXPECT_NE(made->warnings[0].find("does not know the arch"), std::string::npos) << made->warnings[0];
+  for (const bool isLarge : {false, true}) {
+    made = (*found)->assemble("nonsense" + std::string(isLarge ? 1 << 16 : 0, ' '), "sm_80");
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.status().message().find("does not know the arch") != std::string::npos, isLarge)
+        << made.status().message();
+  }
 }
 
 TEST(RegisterLimit, WhatAThreadCanHave) {
@@ -318,10 +330,26 @@ TEST(RegisterLimit, WhatAThreadCanHave) {
   EXPECT_EQ(registerLimit(".maxntid 384\n.minnctapersm 1\n"), 168u);
   EXPECT_EQ(registerLimit(".reqntid 128\n.minnctapersm 3\n"), 168u);
   EXPECT_EQ(registerLimit(".maxnreg 40"), 40u);
+  EXPECT_EQ(registerLimit(".reqntid\n 288"), 168u); // as of 12 warps: three for each quarter
+  EXPECT_EQ(registerLimit(".reqntid 544"), 96u);
   EXPECT_EQ(registerLimit(".reqntid 128 {} .reqntid 1024"), 64u); // of two kernels the less
+  EXPECT_EQ(registerLimit(".maxnreg 100 {} .maxnreg 24"), 24u);
   for (const char *text : {".reqntid", ".reqntid x", ".reqntid 0", ".maxntid ,", ".minnctapersm 4294967295 .maxntid 7",
                            ".maxntid 4294967295, 4294967295, 4294967295", ".maxnreg 99999999999"})
     EXPECT_LE(registerLimit(text), 255u) << text;
+}
+
+/// The assembler's own limit, of kernels that would take more.
+TEST_P(EachAssembler, HasTheRegisterLimit) {
+  for (const unsigned threads : {544u, 672u, 800u, 928u, 1024u}) {
+    const std::string text = spillingBlock(threads);
+    const Result<AssembledModule> made = assembler->assemble(text, "sm_80");
+    ASSERT_TRUE(made.ok()) << made.status().toString();
+    const KernelResources *many = made->resources.find("many");
+    ASSERT_TRUE(many);
+    EXPECT_LE(many->registers, registerLimit(text)) << threads;
+    EXPECT_TRUE(ranOutOfRegisters(text, made->resources)) << threads << ": " << many->registers;
+  }
 }
 
 TEST(RegisterLimit, SpillsOrTheLastRegisters) {
@@ -335,6 +363,9 @@ TEST(RegisterLimit, SpillsOrTheLastRegisters) {
   EXPECT_FALSE(ranOutOfRegisters(".reqntid 512", report(120, 0, 64))); // an array of its own
   EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(120, 4, 8)));
   EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(128, 0, 0)));
+  EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(121, 0, 0)));
+  EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", report(0, 0, 0))); // not told
+  EXPECT_TRUE(ranOutOfRegisters(".reqntid 512", {}));
   EXPECT_TRUE(ranOutOfRegisters("", report(254, 0, 0)));
   EXPECT_TRUE(ranOutOfRegisters("", report(100, std::nullopt, 8))); // the log says nothing of spills
   EXPECT_FALSE(ranOutOfRegisters("", report(100, std::nullopt, 0)));

@@ -93,12 +93,32 @@ TEST_F(AssemblerTest, WhatRanOutOfRegistersTheDriverAssembles) {
   const std::size_t body = source.programText.find('{', at);
   ASSERT_NE(body, std::string::npos);
   source.programText.insert(body, ".maxnreg 8\n");
-  auto made = Jit::create(gpu, options);
-  ASSERT_TRUE(made.ok());
-  const auto loaded = (*made)->compile(source);
+  for (const auto from : {FirstCallReport::Source::Compiled, FirstCallReport::Source::Disk}) {
+    auto made = Jit::create(gpu, options);
+    ASSERT_TRUE(made.ok());
+    const auto loaded = (*made)->compile(source);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().toString();
+    EXPECT_EQ((*loaded)->report().source, from);
+    EXPECT_EQ(gpu.cubins, 0u);
+    EXPECT_NE((*loaded)->key().find("nvJitLink"), std::string::npos);
+    EXPECT_NE((*loaded)->metadata().find("\"registers\""), std::string::npos) << (*loaded)->metadata();
+  }
+}
+
+/// A ptxas that came before this PTX: the driver may know it.
+TEST_F(AssemblerTest, WhatAnAssemblerIsTooOldForTheDriverAssembles) {
+  const std::string old = folder.path() + "/ptxas";
+  std::ofstream(old) << "#!/bin/sh\n[ \"$1\" = --version ] && echo 'release 9.0, V9.0.1' && exit 0\n"
+                        "echo \"ptxas fatal   : Unsupported .version 8.0; current version is '6.0'\"\nexit 1\n";
+  std::filesystem::permissions(old, std::filesystem::perms::owner_all);
+  JitOptions options = jitOptions();
+  options.codeTarget = "sm_80";
+  options.knobs.ptxas = old;
+  options.knobs.nvJitLink = "none";
+  auto loaded = compile(options);
   ASSERT_TRUE(loaded.ok()) << loaded.status().toString();
   EXPECT_EQ(gpu.cubins, 0u);
-  EXPECT_NE((*loaded)->key().find("nvJitLink"), std::string::npos);
+  EXPECT_NE((*loaded)->key().find("ptxas release 9.0"), std::string::npos) << (*loaded)->key();
 }
 
 TEST_F(AssemblerTest, TheIdentityIsRememberedAndFollowsTheFile) {

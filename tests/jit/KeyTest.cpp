@@ -1,4 +1,5 @@
 // Each thing that decides code is in the key; what does not is not.
+#include "runtime/cache/Pack.h"
 #include "runtime/jit/KernelKey.h"
 #include "tests/jit/JitFixture.h"
 
@@ -38,6 +39,14 @@ TEST(KernelKey, EveryPartChangesIt) {
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.passes = "tile=cse"; }));
   EXPECT_TRUE(changed([](KernelSource &, KeyParts &p) { p.lineInfo = true; }));
   EXPECT_FALSE(changed([](KernelSource &s, KeyParts &) { s.fileName = "other.cpp"; })); // no lines, no file
+}
+
+/// What an older Kiln kept of the same assembler is not found, in packs neither.
+TEST(KernelKey, SaysWhichCodeOfAnAssemblerIsKept) {
+  const KernelSource source = addSource();
+  const cache::KeyText key = kernelKey({&source, "[]", "sm_80", "none", "none", "abc", "", false});
+  for (const cache::KeyText &each : {key, cache::packKey(key)})
+    EXPECT_NE(each.serialise().find("assembly\n2"), std::string::npos) << each.serialise();
 }
 
 TEST(KernelKey, WithLineInfoLocationsCount) {

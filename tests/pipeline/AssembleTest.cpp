@@ -56,7 +56,7 @@ TEST(Assemble, EveryKernelForEveryTarget) {
     EXPECT_NE(c.output.find(".target " + std::string(target.name) + "\n"), std::string::npos) << k.name;
     const std::string entry = metadata.at("entry");
     for (const auto &assembler : assemblers) {
-      // The preferred one assembles everything; the others, which hold the same code, a part of it.
+      // The preferred one assembles everything; the others, the same assembler in another mode, a part of it.
       if (assembler != assemblers.front() && compiled % (isFullTier() ? 10 : 4) != 0)
         continue;
       const Result<AssembledModule> made = assembler->assemble(c.output, target.name);

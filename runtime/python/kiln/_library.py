@@ -162,35 +162,39 @@ def command() -> str:
     return str(found)
 
 
-def _folders_of(package: str) -> list[str]:
-    """Where a package lies, without importing it; none: it is not installed."""
-    found = importlib.util.find_spec(package)
-    return list(found.submodule_search_locations or []) if found else []
+def _find_in(package: str, pattern: str) -> str | None:
+    """The last of the files in a package that may be run or loaded, without importing it."""
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # ValueError: a stand-in in its place
+        return None
+    for folder in (found.submodule_search_locations or []) if found else []:
+        files = sorted(f for f in glob.glob(os.path.join(folder, pattern)) if os.path.isfile(f))
+        if files:
+            return files[-1]
+    return None
 
 
-def _offer_assemblers() -> None:
-    """torch's wheel brings libnvJitLink and, as Triton's, ptxas.  Kiln takes them if the user has named none; a ptxas
-    of the machine's own comes first."""
-    if "KILN_NVJITLINK" not in os.environ:
-        libraries = [
-            found
-            for folder in _folders_of("nvidia")
-            for found in sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvJitLink.so*")))[-1:]
-        ]
-        if libraries:
-            os.environ["KILN_NVJITLINK"] = libraries[0]
-    if "KILN_PTXAS" not in os.environ and not shutil.which("ptxas") and not os.path.exists(_CUDA_PTXAS):
-        places = (("torch", "bin"), ("triton", "backends/nvidia/bin"))
-        for package, place in places:
-            for folder in _folders_of(package):
-                if os.access(found := os.path.join(folder, place, "ptxas"), os.X_OK):
-                    os.environ["KILN_PTXAS"] = found
-                    return
+def offer_assemblers() -> None:
+    """Wheels of torch, of Triton and of CUDA bring libnvJitLink and ptxas.  Kiln takes them if the
+    user has named none; a ptxas of the machine's own comes first."""
+    offered = {"KILN_NVJITLINK": _find_in("nvidia", "*/lib/libnvJitLink.so*")}
+    if not shutil.which("ptxas") and not os.path.exists(_CUDA_PTXAS):
+        places = (
+            ("nvidia", "*/bin/ptxas"),
+            ("torch", "bin/ptxas"),
+            ("triton", "backends/nvidia/bin/ptxas"),
+        )
+        found = (_find_in(package, place) for package, place in places)
+        offered["KILN_PTXAS"] = next((f for f in found if f and os.access(f, os.X_OK)), None)
+    for knob, file in offered.items():
+        if file and knob not in os.environ:
+            os.environ[knob] = file
 
 
 @functools.cache
 def library() -> Library:
     """The library, opened at the first call."""
     path = _path()
-    _offer_assemblers()
+    offer_assemblers()
     return Library(path)

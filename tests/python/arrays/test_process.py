@@ -94,44 +94,51 @@ except FileNotFoundError as e:
     assert "/nowhere/libkiln.so" in python(program).stdout
 
 
-def test_torchs_assemblers_are_offered(tmp_path):
-    """torch's wheel brings libnvJitLink, and torch's and Triton's bring ptxas: their paths become
-    the knobs' values, unless the user gave some, or the machine has a ptxas of its own."""
-    package = tmp_path / "nvidia" / "cu13" / "lib"
-    package.mkdir(parents=True)
-    (package / "libnvJitLink.so.13").write_bytes(b"")
-    (tmp_path / "nvidia" / "__init__.py").write_text("")
-    program = tmp_path / "triton" / "backends" / "nvidia" / "bin" / "ptxas"
-    program.parent.mkdir(parents=True)
-    (tmp_path / "triton" / "__init__.py").write_text("raise ImportError('this imports it')")
+def test_assemblers_of_wheels_are_offered(tmp_path):
+    """CUDA's wheels, torch's and Triton's bring libnvJitLink and ptxas: their paths become the
+    knobs' values, unless the user gave some, or the machine has a ptxas of its own."""
+    library = tmp_path / "nvidia" / "cu13" / "lib" / "libnvJitLink.so.13"
+    cuda = tmp_path / "nvidia" / "cu13" / "bin" / "ptxas"
+    torch = tmp_path / "torch" / "bin" / "ptxas"
+    triton = tmp_path / "triton" / "backends" / "nvidia" / "bin" / "ptxas"
     own = tmp_path / "own" / "ptxas"
-    own.parent.mkdir()
-    for file in (program, own):
+    for file in (library, cuda, torch, triton, own):
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("#!/bin/sh\n")
         file.chmod(0o755)
+    (tmp_path / "nvidia" / "__init__.py").write_text("")
+    for package in ("torch", "triton"):
+        (tmp_path / package / "__init__.py").write_text("raise ImportError('this imports it')")
 
-    def offered(path=tmp_path / "empty", cuda="/nowhere/ptxas", **given):
-        return python(
-            f"""
+    def offered(path=tmp_path / "empty", machine="/nowhere/ptxas", before="", **given):
+        return python(f"""
 import os, sys
 sys.path.insert(0, {str(tmp_path)!r})
 import kiln._library as l
-os.environ["PATH"] = {str(path)!r}
+{before}
+for knob in ("KILN_NVJITLINK", "KILN_PTXAS"):
+    os.environ.pop(knob, None)
 os.environ.update({given!r})
-l._CUDA_PTXAS = {str(cuda)!r}
-l._offer_assemblers()
+os.environ["PATH"] = {str(path)!r}
+l._CUDA_PTXAS = {str(machine)!r}
+l.offer_assemblers()
 print(os.environ.get("KILN_NVJITLINK"), os.environ.get("KILN_PTXAS"))
-"""
-        ).stdout.split()
+""").stdout.split()
 
-    library = str(package / "libnvJitLink.so.13")
-    assert offered() == [library, str(program)]
-    assert offered(KILN_NVJITLINK="none") == ["none", str(program)]
-    assert offered(KILN_PTXAS="none") == [library, "none"]
-    assert offered(path=own.parent) == [library, "None"]
-    assert offered(cuda=own) == [library, "None"]
-    program.chmod(0o644)
-    assert offered() == [library, "None"]
+    assert offered() == [str(library), str(cuda)]
+    assert offered(KILN_NVJITLINK="none") == ["none", str(cuda)]
+    assert offered(KILN_PTXAS="none") == [str(library), "none"]
+    assert offered(path=own.parent) == [str(library), "None"]
+    assert offered(machine=own) == [str(library), "None"]
+    cuda.unlink()
+    assert offered() == [str(library), str(torch)]
+    stand_in = "import types; sys.modules['torch'] = types.ModuleType('torch')"
+    assert offered(before=stand_in) == [str(library), str(triton)]
+    torch.chmod(0o644)  # no program
+    assert offered() == [str(library), str(triton)]
+    triton.unlink()
+    triton.mkdir()
+    assert offered() == [str(library), "None"]
 
 
 def test_knobs_are_set_before_the_first_call():
