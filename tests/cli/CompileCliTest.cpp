@@ -69,6 +69,37 @@ TEST_F(CompileCliTest, AKernelsAssemblerLevelIsInTheMetadata) {
   EXPECT_EQ(nlohmann::json::parse(o.out)["metadata"]["assembler_level"], 1);
 }
 
+/// nvJitLink's, of a kernel that has no register left: it is shown and said; what is to be run is PTX.
+TEST_F(CompileCliTest, CodeThatMayBeWrongIsNamed) {
+  std::string text = *readTextFile(KILN_SOURCE_DIR "/docs/examples/inverse.mlir");
+  const std::string kernel = "tile.kernel, ";
+  ASSERT_NE(text.find(kernel), std::string::npos);
+  const std::string plain = write("plain.mlir", text);
+  const std::string full =
+      write("full.mlir", text.insert(text.find(kernel) + kernel.size(), "tile.max_registers = 24 : i32, "));
+  const auto compiled = [&](const std::string &program, const std::string &emit) {
+    return kiln(
+        {"compile", program, "--target", "sm_80", "--ptxas", "none", "--emit", emit, "-o", file("out"), "--json"});
+  };
+  const Outcome trusted = compiled(plain, "cubin");
+  if (trusted.err.find("no assembler for GPU code") != std::string::npos)
+    GTEST_SKIP() << trusted.err;
+  ASSERT_EQ(trusted.status, 0) << trusted.err;
+  EXPECT_EQ(nlohmann::json::parse(trusted.out)["assembler"]["trusted"], true);
+  EXPECT_EQ(trusted.err.find("may be wrong"), std::string::npos) << trusted.err;
+  const Outcome cubin = compiled(full, "cubin");
+  ASSERT_EQ(cubin.status, 0) << cubin.err;
+  EXPECT_EQ(nlohmann::json::parse(cubin.out)["assembler"]["trusted"], false);
+  EXPECT_NE(cubin.err.find("this code may be wrong"), std::string::npos) << cubin.err;
+  for (const auto &[program, isAssembled] : {std::pair(plain, true), std::pair(full, false)}) {
+    const Outcome c = compiled(program, "c");
+    ASSERT_EQ(c.status, 0) << c.err;
+    EXPECT_EQ(nlohmann::json::parse(c.out)["targets"][0]["assembled"], isAssembled) << c.out;
+    EXPECT_EQ(c.err.find("the driver will assemble the code for sm_80: nvJitLink") == std::string::npos, isAssembled)
+        << c.err;
+  }
+}
+
 /// Guards are the facts asked for and those of the text, both at once; how arguments are specialised is passed on; what
 /// is not known of an argument is said.
 TEST_F(CompileCliTest, WhatAProgramSaysOfItsArguments) {
