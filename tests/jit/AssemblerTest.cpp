@@ -2,6 +2,9 @@
 #include "runtime/jit/AssemblerChoice.h"
 #include "tests/jit/JitFixture.h"
 
+#include <filesystem>
+#include <fstream>
+
 using namespace kiln;
 using namespace kiln::test;
 
