@@ -69,14 +69,14 @@ public:
     std::optional<Result<AssembledModule>> untrusted, failed;
     for (const Assembler *link : order) {
       Result<AssembledModule> made = link->assemble(ptx, arch, options, fileName);
-      if (made && made->isTrusted)
+      if (made && made->isTrusted())
         return made;
       std::optional<Result<AssembledModule>> &first = made ? untrusted : failed;
       if (!first)
         first.emplace(std::move(made));
     }
     if (untrusted && failed)
-      (*untrusted)->warnings.push_back(failed->status().toString());
+      (*untrusted)->doubt += "; " + failed->status().toString();
     return std::move(untrusted ? *untrusted : *failed);
   }
   void warmUp(std::string_view arch) const override { links.front()->warmUp(arch); }
@@ -102,6 +102,21 @@ bool versionHasDefect(AssemblerVersion version, AssemblerDefect defect) {
 
 bool Assembler::hasDefect(AssemblerDefect defect) const {
   return versionHasDefect(version(), defect);
+}
+
+Result<AssembledModule> assembleToRun(const Assembler &assembler, std::string_view ptx, std::string_view arch,
+                                      const AssembleOptions &options, std::string_view fileName) {
+  AssembledModule none;
+  none.assembler = assembler.name();
+  if (!assembler.serves(ptx)) {
+    none.doubt = std::string(assembler.name()) + " does not make what it says";
+    return none;
+  }
+  Result<AssembledModule> made = assembler.assemble(ptx, arch, options, fileName);
+  if (made || made.status().code() != StatusCode::Unsupported)
+    return made;
+  none.doubt = made.status().message();
+  return none;
 }
 
 std::vector<std::shared_ptr<const Assembler>> listAssemblers(const AssemblerSearch &search,

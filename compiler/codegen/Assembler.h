@@ -44,9 +44,9 @@ struct AssembledModule {
   std::vector<std::string> warnings; ///< the assembler's, as it worded them
   std::string_view assembler;        ///< its name: whose this is
   double milliseconds = 0;
-  /// False: this may be wrong (RegisterLimit.h) and is for looking at; another assembler's code is to be run, or what
-  /// the driver makes of the PTX.
-  bool isTrusted = true;
+  /// Why this is for looking at, not to be run: it may be wrong (RegisterLimit.h).  Empty: it may be run.
+  std::string doubt;
+  bool isTrusted() const { return doubt.empty(); }
 };
 
 struct AssembleOptions {
@@ -94,6 +94,11 @@ public:
 
   bool hasDefect(AssemblerDefect defect) const;
 };
+
+/// Code to run where the driver takes PTX, too: if the result is not trusted, the driver is to assemble the PTX, and
+/// `doubt` says why.  So of PTX that the assembler does not serve, or is too old for; of these there is no code.
+Result<AssembledModule> assembleToRun(const Assembler &assembler, std::string_view ptx, std::string_view arch,
+                                      const AssembleOptions &options = {}, std::string_view fileName = "<ptx>");
 
 struct AssemblerSearch {
   std::string nvJitLink; ///< path of the library; empty: the usual names; "none": do not use it

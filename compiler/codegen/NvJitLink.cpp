@@ -160,7 +160,8 @@ Result<AssembledModule> NvJitLink::assemble(std::string_view ptx, std::string_vi
   module.resources = makeReport(log, module.cubin);
   module.warnings = warningsFromLog(log, fileName);
   module.assembler = name();
-  module.isTrusted = !ranOutOfRegisters(ptx, module.resources);
+  if (ranOutOfRegisters(ptx, module.resources))
+    module.doubt = std::string(name()) + " had no register left";
   module.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return module;
 }

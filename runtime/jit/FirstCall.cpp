@@ -237,30 +237,25 @@ Result<std::optional<cache::Entry>> FirstCall::compile() {
 
   cache::Entry entry;
   entry.metadata = std::move(out.metadata);
-  if (assembler && assembler->serves(out.output)) { // else the driver assembles it
+  if (assembler) {
     since = Clock::now();
     AssembleOptions how;
     how.lineInfo = parts.lineInfo;
     how.optimisation = assemblerLevelOf(entry.metadata);
-    Result<AssembledModule> cubin =
-        assembler->assemble(out.output, parts.assemblyArch, how, kernel.source.name + ".ptx");
-    if (!cubin && cubin.status().code() != StatusCode::Unsupported)
-      return cubin.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
+    Result<AssembledModule> made =
+        assembleToRun(*assembler, out.output, parts.assemblyArch, how, kernel.source.name + ".ptx");
+    if (!made)
+      return made.takeStatus().withContext("kernel '" + kernel.source.name + "' for " + service.codeTarget);
     stage("assemble", since);
-    if (cubin) // of code that is not run, too: about what the driver's takes, for sweeps
-      addResources(entry.metadata, *cubin);
-    if (!cubin || !cubin->isTrusted)
-      say(LogTopic::Compile, LogLevel::Info,
-          "the driver assembles it: " +
-              (cubin ? std::string(cubin->assembler) + " had no register left; " + join(cubin->warnings, "; ")
-                     : cubin.status().toString()));
-    if (cubin && cubin->isTrusted) {
+    addResources(entry.metadata, *made); // of code that is not run, too: about what the driver's takes, for sweeps
+    if (made->isTrusted()) {
       entry.kind = cache::EntryKind::Cubin;
-      entry.payload.assign(reinterpret_cast<const char *>(cubin->cubin.data()), cubin->cubin.size());
+      entry.payload.assign(reinterpret_cast<const char *>(made->cubin.data()), made->cubin.size());
+      return Out(std::move(entry));
     }
+    say(LogTopic::Compile, LogLevel::Info, "the driver assembles it: " + made->doubt);
   }
-  if (entry.kind != cache::EntryKind::Cubin)
-    entry.payload = std::move(out.output);
+  entry.payload = std::move(out.output);
   return Out(std::move(entry));
 }
 

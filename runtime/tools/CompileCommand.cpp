@@ -128,17 +128,15 @@ private:
       if (!image.metadata.is_object() || !image.metadata.contains("arguments") || !image.metadata.contains("guards"))
         return {StatusCode::Internal, "the compiler's metadata is incomplete",
                 "use the libkiln-compiler of this version"};
-      if (assembler && (*assembler)->serves(out.output)) {
-        Result<AssembledModule> module =
-            (*assembler)->assemble(out.output, name, {assemblerLevelOf(out.metadata), lineInfo()});
-        if (!module && module.status().code() != StatusCode::Unsupported)
-          return module.takeStatus();
-        image.assembled = module && module->isTrusted;
+      if (assembler) {
+        KILN_ASSIGN(AssembledModule module,
+                    assembleToRun(**assembler, out.output, name, {assemblerLevelOf(out.metadata), lineInfo()}));
+        image.assembled = module.isTrusted();
         if (image.assembled)
-          image.code = std::move(module->cubin);
+          image.code = std::move(module.cubin);
         else
           std::fprintf(stderr, "kiln compile: the driver will assemble the code for %s: %s\n", name.c_str(),
-                       module ? untrusted(*module).c_str() : module.status().message().c_str());
+                       module.doubt.c_str());
       }
       if (!image.assembled) {
         const auto bytes = std::as_bytes(std::span(out.output.data(), out.output.size()));
@@ -157,9 +155,6 @@ private:
     return {};
   }
 
-  static std::string untrusted(const AssembledModule &module) {
-    return std::string(module.assembler) + " had no register left, and there is no ptxas that assembles it";
-  }
   bool lineInfo() const { return o.lineInfo || knobs.lineInfo == knob::Switch::On; }
 
   /// `target`: the first one.
@@ -196,9 +191,11 @@ private:
     KILN_ASSIGN(const AssembledModule module, assembler->assemble(ptx, arch, {level, lineInfo()}));
     for (const std::string &warning : module.warnings)
       std::fprintf(stderr, "%s\n", warning.c_str());
-    if (!module.isTrusted)
-      std::fprintf(stderr, "kiln compile: %s: this code may be wrong, and a call would have the driver assemble it\n",
-                   untrusted(module).c_str());
+    if (!module.isTrusted())
+      std::fprintf(stderr,
+                   "kiln compile: %s: this code may be wrong, and a call would have ptxas (--ptxas) or the driver "
+                   "assemble it\n",
+                   module.doubt.c_str());
     Json resources = Json::array();
     for (const KernelResources &k : module.resources.kernels) {
       resources.push_back({{"kernel", k.name},
@@ -218,7 +215,7 @@ private:
     report["assembler"] = {{"name", module.assembler},
                            {"arch", arch},
                            {"milliseconds", module.milliseconds},
-                           {"trusted", module.isTrusted}};
+                           {"trusted", module.isTrusted()}};
     report["resources"] = std::move(resources);
     if (o.emit == "cubin")
       return write(o.output, module.cubin);

@@ -150,7 +150,7 @@ private:
                        (module ? "its report does not name the kernel" : module.status().toString());
       return;
     }
-    out["assembler"] = std::string(module->assembler) + (module->isTrusted ? "" : "; the driver would assemble it");
+    out["assembler"] = std::string(module->assembler) + (module->isTrusted() ? "" : "; the driver would assemble it");
     out["arch"] = target.name;
     out["registers"] = found->registers;
     out["stackBytes"] = found->stackBytes;

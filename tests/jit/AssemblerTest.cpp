@@ -1,9 +1,7 @@
 // PTX, cubin, or the driver's own compiler: what a device gets, and what the key says of it.
 #include "runtime/jit/AssemblerChoice.h"
 #include "tests/jit/JitFixture.h"
-
-#include <filesystem>
-#include <fstream>
+#include "tests/support/OldPtxas.h"
 
 using namespace kiln;
 using namespace kiln::test;
@@ -111,9 +109,7 @@ TEST_F(AssemblerTest, WhatRanOutOfRegistersTheDriverAssembles) {
 /// A ptxas that came before this PTX: the driver may know it.
 TEST_F(AssemblerTest, WhatAnAssemblerIsTooOldForTheDriverAssembles) {
   const std::string old = folder.path() + "/ptxas";
-  std::ofstream(old) << "#!/bin/sh\n[ \"$1\" = --version ] && echo 'release 9.0, V9.0.1' && exit 0\n"
-                        "echo \"ptxas fatal   : Unsupported .version 8.0; current version is '6.0'\"\nexit 1\n";
-  std::filesystem::permissions(old, std::filesystem::perms::owner_all);
+  writeOldPtxas(old, "Unsupported .version 8.0; current version is '6.0'");
   JitOptions options = jitOptions();
   options.codeTarget = "sm_80";
   options.knobs.ptxas = old;

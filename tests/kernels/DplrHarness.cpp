@@ -145,6 +145,17 @@ void Dplr::check(const DplrProblem &p) {
   }
 }
 
+void Dplr::checkRows(const std::vector<DplrProblem> &rows, DplrProblem (*shortened)(DplrProblem)) {
+  unsigned number = 0;
+  for (const DplrProblem &p : rows) {
+    if (!chosen(number++, 4))
+      continue;
+    check(isFullTier() || !on->emulated() ? p : shortened(p));
+    if (HasFatalFailure())
+      return;
+  }
+}
+
 void Dplr::checkSaved(const std::string &family, Arrays inputs, const DplrProblem &p) {
   SCOPED_TRACE(deviceNames()[GetParam()] + ": " + family + " " + p.text());
   DplrProblem saving = p;

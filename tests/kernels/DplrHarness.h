@@ -45,7 +45,9 @@ protected:
   kernels::Arrays run(std::string_view family, const kernels::Arrays &inputs, const DplrProblem &p);
   /// Both directions, compared with float64.
   void check(const DplrProblem &p);
-  /// The same, gradients from what the forward call of `family` saved.
+  /// `check` of each; in the default tier each target of the emulator takes every fourth, `shortened`.
+  void checkRows(const std::vector<DplrProblem> &rows, DplrProblem (*shortened)(DplrProblem));
+  /// `check`, gradients from what the forward call of `family` saved.
   void checkSaved(const std::string &family, kernels::Arrays inputs, const DplrProblem &p);
   void compare(std::string_view family, const kernels::Arrays &inputs, const DplrProblem &p,
                const kernels::Arrays &outputs);

@@ -86,17 +86,6 @@ std::vector<DplrProblem> extra() {
   return out;
 }
 
-void sampled(const std::vector<DplrProblem> &all, unsigned stride, const auto &chosen, const auto &check) {
-  unsigned number = 0;
-  for (DplrProblem p : all) {
-    if (!chosen(number++, stride))
-      continue;
-    check(p);
-    if (testing::Test::HasFatalFailure())
-      return;
-  }
-}
-
 /// With fewer whole chunks, sequences and heads.
 DplrProblem shortened(DplrProblem p) {
   p.batch = std::min<std::uint64_t>(p.batch, 2), p.heads = std::min<std::uint64_t>(p.heads, 2);
@@ -110,21 +99,15 @@ DplrProblem shortened(DplrProblem p) {
 }
 
 TEST_P(Dplr, DenseRows) {
-  sampled(
-      dense(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); },
-      [&](const DplrProblem &p) { check(isFullTier() || !on->emulated() ? p : shortened(p)); });
+  checkRows(dense(), shortened);
 }
 
 TEST_P(Dplr, PackedRows) {
-  sampled(
-      packed(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); },
-      [&](const DplrProblem &p) { check(isFullTier() || !on->emulated() ? p : shortened(p)); });
+  checkRows(packed(), shortened);
 }
 
 TEST_P(Dplr, ExtraRows) {
-  sampled(
-      extra(), 4, [&](unsigned n, unsigned s) { return chosen(n, s); },
-      [&](const DplrProblem &p) { check(isFullTier() || !on->emulated() ? p : shortened(p)); });
+  checkRows(extra(), shortened);
 }
 
 /// The call that aborts elsewhere: one packed sequence, int64 offsets, a bf16 first state, the last state asked for.

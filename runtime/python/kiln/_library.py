@@ -21,7 +21,15 @@ from kiln import errors
 
 _CUDA_PTXAS = "/usr/local/cuda/bin/ptxas"  # where libkiln looks after PATH
 
-__all__ = ["Library", "Operation", "Option", "TensorParameter", "command", "library"]
+__all__ = [
+    "Library",
+    "Operation",
+    "Option",
+    "TensorParameter",
+    "command",
+    "library",
+    "offer_assemblers",
+]
 
 
 @dataclasses.dataclass(frozen=True)
